@@ -1,0 +1,7 @@
+"""The log and the wires: one port, an adapter over NATS JetStream, and one in memory with the same semantics."""
+
+from __future__ import annotations
+
+from lamina.bus.port import Ack, Bus, Message, Outgoing, Reader, StreamInfo, Subscription
+
+__all__ = ["Ack", "Bus", "Message", "Outgoing", "Reader", "StreamInfo", "Subscription"]

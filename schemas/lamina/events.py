@@ -1,0 +1,314 @@
+"""The event model: what stands in the log, how it is encoded, and how it is read back.
+
+An event is an envelope whose `data` is kept as the bytes that were received. `sha256` is taken over those
+bytes, so a checksum never depends on who decoded and encoded again. Stored bytes are never rewritten:
+old versions are lifted to today's shape by `lamina.upcast` at the decoding edge.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from lamina import upcast
+from lamina.errors import Invalid, TooLarge
+from lamina.ids import token
+from lamina.times import parse, text_of
+
+ROLES = ("user", "assistant", "system", "tool")
+MAX_INLINE_BYTES = 256 * 1024
+"""Texts of more UTF-8 bytes than this travel as a blob beside the event."""
+CHUNK_BYTES = 128 * 1024
+MAX_BLOB_BYTES = 64 * 1024 * 1024
+MAX_DEPTH = 64
+
+
+class Blob(Struct, frozen=True, forbid_unknown_fields=True, tag=False):
+    """A reference to bytes kept beside the event: their SHA-256, their number, what they are."""
+
+    sha256: str
+    size_bytes: int
+    media_type: str = "text/plain; charset=utf-8"
+    name: str | None = None
+
+
+Text: TypeAlias = str | Blob
+"""A text where it is short, the blob that holds it where it is long."""
+
+
+class TurnRecorded(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Somebody said something. `name` is who spoke where the role does not say it."""
+
+    role: str
+    text: Text
+    name: str | None = None
+    turn_id: str | None = None
+    parts: tuple[Blob, ...] = ()
+
+
+class ToolReturned(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A tool call and its result, verbatim."""
+
+    tool: str
+    arguments: dict[str, Any]
+    result: Text
+    call_id: str | None = None
+    is_error: bool = False
+    parts: tuple[Blob, ...] = ()
+
+
+class SessionEnded(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Nothing more comes in this session: what was learnt of it is due now."""
+
+
+class MemoryStated(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person or agent states something to be remembered as it stands."""
+
+    text: Text
+
+
+class MemoryCorrected(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person or agent corrects the memory `target` (any item's id); `text` holds from now on."""
+
+    target: str
+    text: Text
+
+
+class FileEdited(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A human changed a file that Lamina renders: the lines taken out and put in, in order."""
+
+    path: str
+    removed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+
+
+class PersonaEdited(FileEdited, frozen=True, kw_only=True, omit_defaults=True):
+    """A human changed `persona.md`."""
+
+
+class ScenarioEdited(FileEdited, frozen=True, kw_only=True, omit_defaults=True):
+    """A human changed a file under `scenarios/`."""
+
+
+class MemoryForgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Erased on request: ids only, never the text and never the pattern that found them."""
+
+    ids: tuple[str, ...]
+
+
+class StepFailed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A decision that could not be made: what failed, the how-manieth time, and when to try again."""
+
+    step: str
+    n: int
+    inputs: tuple[str, ...]
+    attempt: int
+    error: str
+    not_before: str | None = None
+    tokens: int = 0
+
+
+Data: TypeAlias = (
+    TurnRecorded
+    | ToolReturned
+    | SessionEnded
+    | MemoryStated
+    | MemoryCorrected
+    | PersonaEdited
+    | ScenarioEdited
+    | MemoryForgotten
+    | StepFailed
+)
+TYPES: Mapping[str, type[Struct]] = {
+    "turn.recorded": TurnRecorded,
+    "tool.returned": ToolReturned,
+    "session.ended": SessionEnded,
+    "memory.stated": MemoryStated,
+    "memory.corrected": MemoryCorrected,
+    "persona.edited": PersonaEdited,
+    "scenario.edited": ScenarioEdited,
+    "memory.forgotten": MemoryForgotten,
+    "step.failed": StepFailed,
+}
+_NAMES = {kind: name for name, kind in TYPES.items()}
+
+
+class Event(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One event as it stands in the log. `data` is the JSON as received; `decode_data` gives its struct."""
+
+    id: str
+    type: str
+    v: int
+    space: str
+    time: str
+    sha256: str
+    data: Raw
+    session: str = ""
+    agent: str = ""
+    project: str = ""
+    cause: tuple[str, ...] = ()
+
+    @property
+    def when(self) -> datetime:
+        """When it happened, with the offset it was given."""
+        return parse(self.time)
+
+
+class Decision(Struct, frozen=True):
+    """What every decision's data begins with: its step and its number within the space."""
+
+    step: str
+    n: int
+    inputs: tuple[str, ...] = ()
+
+
+T = TypeVar("T")
+_encoder = msgspec.json.Encoder(order="deterministic")
+_event_encoder = msgspec.json.Encoder()
+_event_decoder = msgspec.json.Decoder(Event)
+_decoders: dict[str, msgspec.json.Decoder[Any]] = {
+    name: msgspec.json.Decoder(kind) for name, kind in TYPES.items()
+}
+
+
+def canonical(value: object) -> bytes:
+    """The one JSON form of `value`: compact UTF-8, struct fields in order, mapping keys sorted.
+
+    `Invalid` for what JSON cannot hold faithfully: NaN and infinities (msgspec would write null), lone
+    surrogates, keys that are not text, objects of unknown types, nesting deeper than 64.
+    """
+    _check(value, 0)
+    try:
+        return _encoder.encode(value)
+    except (TypeError, ValueError, UnicodeEncodeError, OverflowError, msgspec.MsgspecError) as error:
+        raise Invalid(f"this cannot be written as JSON: {error}") from error
+
+
+def make(
+    data: Struct,
+    *,
+    id: str,
+    space: str,
+    time: datetime,
+    session: str = "",
+    agent: str = "",
+    project: str = "",
+    cause: tuple[str, ...] = (),
+) -> Event:
+    """The event of `data`. Raises `Invalid` or `TooLarge`; nothing that it returns fails to decode."""
+    name = _NAMES.get(type(data))
+    if name is None:
+        raise Invalid(f"{type(data).__name__} is no event type")
+    return make_raw(
+        name, canonical(data), id=id, space=space, time=time, session=session, agent=agent, project=project, cause=cause
+    )
+
+
+def make_raw(
+    type: str,
+    data: bytes,
+    *,
+    id: str,
+    space: str,
+    time: datetime,
+    session: str = "",
+    agent: str = "",
+    project: str = "",
+    cause: tuple[str, ...] = (),
+) -> Event:
+    """The event of already canonical `data` bytes of any type, known here or not."""
+    if len(data) > 2 * MAX_INLINE_BYTES:
+        raise TooLarge(f"event data of {len(data)} bytes; at most {2 * MAX_INLINE_BYTES} stand in an event")
+    for label, value in (("space", space), ("session", session), ("agent", agent), ("project", project)):
+        try:
+            token(value)
+        except TooLarge as error:
+            raise TooLarge(f"{label}: {error}") from error
+        except Invalid as error:
+            raise Invalid(f"{label}: {error}") from error
+    return Event(
+        id=id,
+        type=type,
+        v=upcast.VERSIONS.get(type, 1),
+        space=space,
+        time=text_of(time),
+        sha256=hashlib.sha256(data).hexdigest(),
+        data=Raw(data),
+        session=session,
+        agent=agent,
+        project=project,
+        cause=cause,
+    )
+
+
+def encode(event: Event) -> bytes:
+    """The bytes that are published: one line of JSON around the `data` bytes as they are."""
+    try:
+        return _event_encoder.encode(event)
+    except UnicodeEncodeError as error:
+        raise Invalid("an event holds a lone surrogate; text must be valid Unicode") from error
+
+
+def decode(raw: bytes) -> Event:
+    """Read an envelope of any type, known or not, and check `data` against its checksum.
+
+    `Invalid` names what is wrong; the caller keeps the bytes (a poison event is parked, never dropped).
+    """
+    try:
+        event = _event_decoder.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise Invalid(f"not an event: {error}") from error
+    if hashlib.sha256(event.data).hexdigest() != event.sha256:
+        raise Invalid(f"event {event.id}: the checksum does not fit the data; it was changed on its way")
+    return event
+
+
+def decode_data(event: Event) -> Data | None:
+    """The data as today's struct, lifted through every version since it was written; None for a type
+    that this version does not know. `Invalid` when the bytes do not have the shape their type promises."""
+    decoder = _decoders.get(event.type)
+    if decoder is None:
+        return None
+    try:
+        if event.v != upcast.VERSIONS.get(event.type, 1):
+            lifted = upcast.lift(event.type, event.v, msgspec.json.decode(event.data))
+            data: Data = msgspec.convert(lifted, TYPES[event.type])
+        else:
+            data = decoder.decode(event.data)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise Invalid(f"event {event.id}: its data is no {event.type}: {error}") from error
+    return data
+
+
+def read_decision(event: Event) -> Decision | None:
+    """Step and number of a decision event of any type, known or not; None for a source event."""
+    try:
+        return msgspec.json.decode(event.data, type=Decision)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _check(value: object, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise Invalid(f"nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise Invalid("NaN and infinities have no JSON form; give null or text")
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise Invalid(f"a key must be text, not {type(key).__name__}")
+            _check(item, depth + 1)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _check(item, depth + 1)
+    elif isinstance(value, Struct):
+        for field in value.__struct_fields__:
+            _check(getattr(value, field), depth + 1)
+    elif isinstance(value, set | frozenset):
+        raise Invalid("a set has no order; give a list")

@@ -1,0 +1,111 @@
+"""The records that the public surface takes and returns. All are frozen; `msgspec.json.encode` gives their JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from msgspec import Struct, field
+
+LAYERS = ("l0", "l1", "l2", "l3")
+Status = Literal["found", "none", "unavailable"]
+
+
+class Accepted(Struct, frozen=True):
+    """An event is safe: fsynced in the log at `seq`, or, where `seq` is None, in this client's outbox.
+
+    `seq` of a repeated publish is the first one's, so it may be used as `min_seq` in either case.
+    """
+
+    id: str
+    seq: int | None
+
+
+class Stub(Struct, frozen=True, kw_only=True):
+    """What stands in the context in place of a tool result. `text` is the result itself where that is short."""
+
+    node: str
+    text: str
+    id: str
+    seq: int | None
+
+
+class Where(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Filters of a recall; empty means any. `since` and `until` bound the event time, ends included."""
+
+    sessions: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class Item(Struct, frozen=True, kw_only=True):
+    """One memory. `parts` sum to `score`; `sources` are event ids, `turn_ids` the callers' own ids behind them."""
+
+    layer: str
+    id: str
+    text: str
+    score: float
+    parts: dict[str, float]
+    time: str
+    space: str
+    session: str
+    role: str = ""
+    name: str = ""
+    sources: tuple[str, ...] = ()
+    turn_ids: tuple[str, ...] = ()
+
+
+class Degraded(Struct, frozen=True):
+    """A part of the answer that is missing: which, why, and what to do."""
+
+    part: str
+    why: str
+    remedy: str
+
+
+class Hits(Struct, frozen=True, kw_only=True):
+    """The answer of a recall, always one of three: found, none, unavailable.
+
+    `as_of_seq` is the position the answer is true at, `lag` the number of events behind the log by service.
+    """
+
+    status: Status
+    items: tuple[Item, ...] = ()
+    persona: str = ""
+    degraded: tuple[Degraded, ...] = ()
+    as_of_seq: int = 0
+    lag: dict[str, int] = field(default_factory=dict)
+    text: str = ""
+    """The rendered block, where `format="prompt"` was asked for."""
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """A piece of a tool result, exact, with line numbers; `omitted` says what was left out and how to get it."""
+
+    node: str
+    text: str
+    lines: tuple[tuple[int, int], ...] = ()
+    total_lines: int = 0
+    omitted: str = ""
+
+
+class Prompt(Struct, frozen=True, kw_only=True):
+    """The two halves of a memory prompt: `stable` changes only with the persona, `dynamic` with the session."""
+
+    stable: str
+    dynamic: str
+
+
+class Link(Struct, frozen=True, kw_only=True):
+    """One step of a `why` chain: what an item is, what it says, and the ids it came from."""
+
+    layer: str
+    id: str
+    text: str
+    time: str = ""
+    session: str = ""
+    seq: int | None = None
+    sources: tuple[str, ...] = ()
