@@ -1,0 +1,51 @@
+"""Text analysis that the index side (journal) and the search side (query) share. Pure: no I/O, no state.
+
+    normalise(text) -> str                      one spelling for comparing texts
+    tokens(text) -> list[str]                   words, CJK bigrams, identifiers and their parts
+    terms(text) -> list[str]                    tokens with English endings cut, as the index holds them
+
+    FTS_SCHEMA, FTS_INSERT, FTS_DELETE          the index `turns_fts`; rowid = turn number
+    document(role, name, text, previous) -> Entry(columns, previous)
+                                                execute(FTS_INSERT, (number, *entry.columns)); keep
+                                                entry.previous per session for its next turn
+
+    match(query) -> str | None                  a safe MATCH expression; None: nothing to search by keyword
+    FTS_SEARCH                                  execute(FTS_SEARCH, (match(query), limit)) -> (number, score)
+    query_terms(query) -> list[str]             the terms `match` asks for
+
+Every function accepts any str (NUL, lone surrogates, 100 MB) and never raises.
+"""
+
+from __future__ import annotations
+
+from lamina.text.fulltext import (
+    FTS_DELETE,
+    FTS_INSERT,
+    FTS_SCHEMA,
+    FTS_SEARCH,
+    Entry,
+    Previous,
+    document,
+)
+from lamina.text.match import match, query_terms
+from lamina.text.normalise import normalise
+from lamina.text.stem import stem
+from lamina.text.stopwords import STOP_TERMS
+from lamina.text.tokens import terms, tokens
+
+__all__ = [
+    "FTS_DELETE",
+    "FTS_INSERT",
+    "FTS_SCHEMA",
+    "FTS_SEARCH",
+    "STOP_TERMS",
+    "Entry",
+    "Previous",
+    "document",
+    "match",
+    "normalise",
+    "query_terms",
+    "stem",
+    "terms",
+    "tokens",
+]

@@ -1,0 +1,49 @@
+"""What a turn puts into the full-text index, and the schema of that index."""
+
+from __future__ import annotations
+
+import msgspec
+from lamina.text.tokens import INNER_SYMBOLS, terms
+
+JOINED_WORDS = 60  # a turn and the one before it are searched together only if neither is longer
+
+FTS_SCHEMA = (
+    "CREATE VIRTUAL TABLE IF NOT EXISTS turns_fts USING fts5("
+    "own, before, content='', contentless_delete=1, "
+    f"tokenize=\"ascii tokenchars '{INNER_SYMBOLS}'\")"
+)
+FTS_INSERT = "INSERT INTO turns_fts(rowid, own, before) VALUES (?, ?, ?)"  # (turn number, *entry.columns)
+FTS_DELETE = "DELETE FROM turns_fts WHERE rowid = ?"
+FTS_SEARCH = (  # (match(query), limit) -> (turn number, BM25 score, higher is better)
+    "SELECT rowid, -rank FROM turns_fts WHERE turns_fts MATCH ? ORDER BY rank, rowid LIMIT ?"
+)
+
+
+class Previous(msgspec.Struct, frozen=True):
+    """What a session's last turn leaves for its next one; at most a few hundred bytes.
+
+    `text` is empty when that turn was too long to be searched together with another.
+    """
+
+    text: str
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """The columns of one row of the index, and what to hand to the next turn of the same session."""
+
+    columns: tuple[str, ...]
+    previous: Previous
+
+
+def document(role: str, name: str | None, text: str, previous: Previous | None) -> Entry:
+    """Return what the index stores for a turn.
+
+    `previous` is the `Entry.previous` of the turn before it in the same session, None for the first.
+    The turn's own terms stand in one column, those of a short previous turn in another, so that an
+    answer is found by the words of its question. Pure; any text is accepted.
+    """
+    own = terms(text)
+    line = " ".join(terms(name or role) + own)
+    short = len(own) <= JOINED_WORDS
+    before = previous.text if previous is not None and short else ""
+    return Entry((line, before), Previous(line if short else ""))

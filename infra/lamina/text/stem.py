@@ -1,0 +1,103 @@
+"""Porter's English stemmer (M. F. Porter, 1980), as SQLite's FTS5 applies it."""
+
+from __future__ import annotations
+
+import re
+
+_LONGEST = 64
+
+# A vowel is a, e, i, o, u, or y after a consonant; the measure counts vowel-consonant sequences.
+_C = "(?:[^aeiouy]|(?<=[aeiou])y|(?<![a-z])y)"
+_V = "(?:[aeiou]|(?<=[^aeiou])y)"
+_HAS_VOWEL = re.compile(rf"^(?:{_C})*{_V}")
+_M0 = re.compile(rf"^(?:{_C})*(?:{_V})+{_C}")
+_M1 = re.compile(rf"^(?:{_C})*(?:{_V})+(?:{_C})+(?:{_V})+{_C}")
+_M_IS_1 = re.compile(rf"^(?:{_C})*(?:{_V})+(?:{_C})+(?:{_V})*$")
+_CVC = re.compile(rf"{_C}{_V}[^aeiouwxy]$")
+
+_STEP2_TABLE = """
+ational:ate tional:tion enci:ence anci:ance izer:ize logi:log bli:ble alli:al entli:ent eli:e ousli:ous
+ization:ize ation:ate ator:ate alism:al iveness:ive fulness:ful ousness:ous aliti:al iviti:ive biliti:ble
+"""
+_STEP3_TABLE = "icate:ic ative: alize:al iciti:ic ical:ic ful: ness:"
+_STEP4_TABLE = "ement ance ence able ible ment sion tion ant ent ism ate iti ous ive ize al er ic ou"
+
+
+def _pairs(table: str) -> tuple[tuple[str, str], ...]:
+    return tuple((ending, better) for ending, _, better in (pair.partition(":") for pair in table.split()))
+
+
+_STEP2 = _pairs(_STEP2_TABLE)
+_STEP3 = _pairs(_STEP3_TABLE)
+_STEP4 = _STEP4_TABLE.split()
+
+
+def stem(word: str) -> str:
+    """Return the stem of a folded English word of 3 to 63 letters; anything else as it is."""
+    if not 2 < len(word) < _LONGEST or not (word.isascii() and word.isalpha()):
+        return word
+    for step in (_plurals, _past, _y, _step2, _step3, _step4, _final):
+        word = step(word)
+    return word
+
+
+def _plurals(word: str) -> str:
+    if word.endswith(("sses", "ies")):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+
+
+def _past(word: str) -> str:
+    if word.endswith("eed"):
+        return word[:-1] if _M0.match(word[:-3]) else word
+    for ending in ("ed", "ing"):
+        if word.endswith(ending):
+            base = word[: -len(ending)]
+            return _mended(base) if _HAS_VOWEL.match(base) else word
+    return word
+
+
+def _mended(base: str) -> str:
+    if base.endswith(("at", "bl", "iz")):
+        return base + "e"
+    if len(base) > 1 and base[-1] == base[-2] and base[-1] not in "aeiouylsz":
+        return base[:-1]
+    return base + "e" if _M_IS_1.match(base) and _CVC.search(base) else base
+
+
+def _y(word: str) -> str:
+    return word[:-1] + "i" if word.endswith("y") and _HAS_VOWEL.match(word[:-1]) else word
+
+
+def _step2(word: str) -> str:
+    for ending, better in _STEP2:
+        if word.endswith(ending):
+            base = word[: -len(ending)]
+            return base + better if _M0.match(base) else word
+    return word
+
+
+def _step3(word: str) -> str:
+    for ending, better in _STEP3:
+        if word.endswith(ending):
+            base = word[: -len(ending)]
+            return base + better if _M0.match(base) else word
+    return word
+
+
+def _step4(word: str) -> str:
+    for ending in _STEP4:
+        if word.endswith(ending):
+            base = word[: -len(ending)]
+            if ending in ("sion", "tion"):
+                base = word[:-3]
+            return base if _M1.match(base) else word
+    return word
+
+
+def _final(word: str) -> str:
+    if word.endswith("e"):
+        base = word[:-1]
+        if _M1.match(base) or (_M0.match(base) and not _CVC.search(base)):
+            word = base
+    return word[:-1] if word.endswith("ll") and _M1.match(word[:-1]) else word
