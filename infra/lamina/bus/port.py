@@ -131,6 +131,10 @@ class Bus(Protocol):
         """The last message on `subject` (wildcards allowed), or None."""
         ...
 
+    async def next(self, subject: str, after: int, *, timeout_s: float = 5.0) -> Message | None:
+        """The first message on `subject` (wildcards allowed) with seq > `after`, or None."""
+        ...
+
     async def info(self, *, timeout_s: float = 5.0) -> StreamInfo: ...
 
     async def erase(self, seq: int, *, timeout_s: float = 5.0) -> bool:

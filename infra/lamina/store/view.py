@@ -1,0 +1,183 @@
+"""A view: one SQLite file of one service in one space, written by one connection, read by others.
+
+`views/<name>.db` is a link to the generation in use, `views/<name>.<n>.db`. A rebuild fills the next generation
+and moves the link in one rename, so that a reader sees the old one or the new one, never half of either, and no
+live database with a write-ahead log is ever renamed (https://sqlite.org/howtocorrupt.html).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec import Struct
+
+from lamina.errors import Unavailable
+from lamina.store.driver import Connection, driver, translated
+
+T = TypeVar("T")
+
+RUNTIME_DDL = """
+CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS dead(
+  seq INTEGER PRIMARY KEY, id TEXT NOT NULL, type TEXT NOT NULL, error TEXT NOT NULL, raw BLOB NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS refused(
+  seq INTEGER PRIMARY KEY, id TEXT NOT NULL, type TEXT NOT NULL, why TEXT NOT NULL,
+  tokens INTEGER NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS decided(
+  step TEXT PRIMARY KEY, n INTEGER NOT NULL, seq INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS failed(
+  step TEXT PRIMARY KEY, n INTEGER NOT NULL, attempt INTEGER NOT NULL, not_before_us INTEGER NOT NULL,
+  error TEXT NOT NULL) STRICT, WITHOUT ROWID;
+"""
+
+
+class Table(Struct, frozen=True):
+    """A table of a view. The first `key` columns are its primary key; 0 means rows are only ever added."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: int
+    ddl: str
+
+
+def generation(link: Path) -> int:
+    """The generation that `views/<name>.db` points to; 0 when there is none."""
+    try:
+        target = os.readlink(link)
+    except OSError:
+        return 0
+    number = target.removeprefix(f"{link.stem}.").removesuffix(".db")
+    return int(number) if number.isdigit() else 0
+
+
+def generation_path(link: Path, n: int) -> Path:
+    return link.with_name(f"{link.stem}.{n}.db")
+
+
+def switch(link: Path, n: int) -> None:
+    """Let `link` point to generation `n`, atomically, and remove the generations before it."""
+    temporary = link.with_name(f".{link.name}.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(generation_path(link, n).name)
+    temporary.replace(link)
+    for old in link.parent.glob(f"{link.stem}.*.db*"):
+        number = old.name.removeprefix(f"{link.stem}.").split(".")[0]
+        if number.isdigit() and int(number) < n:
+            old.unlink(missing_ok=True)
+
+
+class View:
+    """The writing side of a view; owned by the worker that opened it, closed by `close`."""
+
+    def __init__(self, link: Path, tables: tuple[Table, ...], *, n: int) -> None:
+        self.link = link
+        self.n = n
+        self.tables = {table.name: table for table in tables}
+        self._db = Connection(generation_path(link, n), readonly=False)
+
+    @property
+    def path(self) -> Path:
+        return self._db.path
+
+    async def open(self) -> None:
+        """Connect and make the tables. Raises `Damaged` when the file is no database, `Denied`, `DiskFull`."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+
+        def tables(db: sqlite3.Connection) -> None:
+            if db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").fetchone():
+                return
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                for statement in RUNTIME_DDL.split(";"):
+                    db.execute(statement)
+                for table in self.tables.values():
+                    for statement in table.ddl.split(";"):
+                        db.execute(statement)
+                db.execute("COMMIT")
+            except driver.Error:
+                db.execute("ROLLBACK")
+                raise
+
+        with translated(self.path):
+            await self._db
+        await self._db.run(tables)
+
+    async def transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """`work` inside one `BEGIN IMMEDIATE`: all of it or, when it raises, nothing.
+
+        The lock is the fence between two workers of one view: whoever waits for it sees what the other did.
+        Cancelling the await does not cut the work in half. `Busy` when the lock is not had in 5 s.
+        """
+
+        def whole(db: sqlite3.Connection) -> T:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                result = work(db)
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+            return result
+
+        return await self._db.run(whole)
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """`work` on the writing connection, outside a transaction: it sees what was committed last."""
+        return await self._db.run(work)
+
+    async def checkpoint(self) -> None:
+        """Bring the write-ahead log into the file and fsync it; after this a power cut loses nothing of it."""
+        await self._db.run(lambda db: db.execute("PRAGMA wal_checkpoint(FULL)").fetchone())
+
+    async def close(self) -> None:
+        await self._db.close()
+
+
+class ViewReader:
+    """The reading side: opens at first use, follows the link to a new generation, never writes."""
+
+    def __init__(self, link: Path) -> None:
+        self.link = link
+        self._n = 0
+        self._db: Connection | None = None
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """`work` in one read transaction. `Unavailable` while there is no view, `Damaged` when it is broken."""
+        db = await self._connection()
+
+        def snapshot(raw: sqlite3.Connection) -> T:
+            raw.execute("BEGIN")
+            try:
+                return work(raw)
+            finally:
+                raw.execute("ROLLBACK")
+
+        return await db.run(snapshot)
+
+    async def interrupt(self) -> None:
+        """Stop the statement that runs now; its `read` raises `Transient`."""
+        if self._db is not None:
+            await self._db.interrupt()
+
+    async def _connection(self) -> Connection:
+        n = generation(self.link)
+        if self._db is not None and n == self._n:
+            return self._db
+        await self.close()
+        if not n or not generation_path(self.link, n).exists():
+            raise Unavailable(f"{self.link.stem}: there is no view here yet")
+        db = Connection(generation_path(self.link, n), readonly=True)
+        with translated(self.link):
+            await db
+        self._db, self._n = db, n
+        return db
+
+    async def close(self) -> None:
+        if self._db is not None:
+            db, self._db = self._db, None
+            await db.close()
