@@ -1,4 +1,4 @@
-"""The log and the wires: one port, an adapter over NATS JetStream, and one in memory with the same semantics."""
+"""The log and the wires: one port, an adapter over NATS JetStream, and one in memory that behaves alike."""
 
 from __future__ import annotations
 

@@ -1,20 +1,22 @@
 """The bus port: what every part of Lamina may ask of the log, whatever carries it.
 
-Both adapters, `lamina.bus.nats` and `lamina.bus.memory`, pass one contract suite (tests/contract). Every await
-has a deadline; every failure is one of `lamina.errors`:
+Both adapters, `lamina.bus.nats` and `lamina.bus.memory`, pass one contract suite (tests/contract). Every
+await has a deadline; every failure is one of `lamina.errors`:
 
-- `Unavailable`: no connection, or the stream is not there. `Timeout`: no answer in time; the publish may or may
-  not be stored, so it is repeated with the same id.
-- `TooLarge`: payload and headers exceed what the server takes (checked here, before a byte is sent: the server
-  would close the connection for good).
+- `Unavailable`: no connection, or the stream is not there. `Timeout`: no answer in time; the publish may or
+  may not be stored, now or once the connection is back, so it is repeated with the same id.
+- `TooLarge`: payload and headers exceed what the server takes (checked here, before a byte is sent: the
+  server would close the connection for good).
 - `LogFull`: the stream reached its limit, or its disk is full. `Denied`: the credentials do not allow it.
-- `Conflict`: an expected sequence does not hold. `Closed`: this bus was closed.
+- `Conflict`: a batch holds a known id, or the log began a new epoch under a reader. `Closed`: this bus, or
+  this reader, was closed.
+- `Invalid`: a subject, header, batch or filter that no log could take; the log's subjects are
+  `lamina.ev.>` and `lamina.blob.>`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Protocol
 
 from msgspec import Struct
@@ -71,19 +73,22 @@ class Subscription(Protocol):
 class Reader(Protocol):
     """Catch-up reading in log order, from a position on, of the messages on some subjects.
 
-    A gap in the consumer's own sequence, a lost consumer and a reconnect are handled inside: the reader goes on
-    behind the last message that it returned, and returns none twice and none too few.
+    A gap in the consumer's own sequence, a lost consumer and a reconnect are handled inside: the reader goes
+    on behind the last message that it returned, and returns none twice and none too few. One task fetches.
     """
 
     async def fetch(self, max_messages: int, wait_s: float) -> list[Message]:
         """Up to `max_messages`, as soon as there is one; an empty list when `wait_s` passed with none.
 
-        Raises `Unavailable` when the bus was away for all of `wait_s`, `Closed` after `close`.
+        Raises `Unavailable` when the bus was away for all of `wait_s`, `Closed` after `close`, `Conflict`
+        when the stream is no longer the one the reader began on (a new epoch: read again from the beginning).
+        A cancelled fetch loses nothing: what it would have returned comes with the next one.
         """
         ...
 
     def wake(self) -> None:
-        """Let a waiting `fetch` return at once with what it has (used on shutdown and rebalancing)."""
+        """Let the waiting `fetch`, or else the next one, return at once with what there is (for shutdown and
+        rebalancing)."""
         ...
 
     @property
@@ -106,10 +111,18 @@ class Bus(Protocol):
         ...
 
     async def publish(
-        self, subject: str, data: bytes, *, id: str | None = None, headers: Mapping[str, str] | None = None,
+        self,
+        subject: str,
+        data: bytes,
+        *,
+        id: str | None = None,
+        headers: Mapping[str, str] | None = None,
         timeout_s: float = 5.0,
     ) -> Ack:
-        """Append one message; returns once it is fsynced."""
+        """Append one message; returns once it is fsynced.
+
+        An `id` known from the last two minutes stores nothing; the ack then names the first one's position.
+        """
         ...
 
     async def publish_batch(self, messages: Sequence[Outgoing], *, timeout_s: float = 30.0) -> Ack:
@@ -142,11 +155,19 @@ class Bus(Protocol):
         ...
 
     async def request(self, subject: str, data: bytes, *, timeout_s: float) -> bytes:
-        """Ask and wait for one answer. `Unavailable` at once when nobody serves the subject."""
+        """Ask and wait for one answer. `Unavailable` at once when nobody serves the subject.
+
+        A `LaminaError` that the handler raised is raised here with its kind and message; any other failure
+        of a handler is `Unavailable`.
+        """
         ...
 
     async def serve(self, subject: str, handler: Handler, *, queue: str = "") -> Subscription:
-        """Answer requests on `subject` (wildcards allowed); each runs as a task of its own."""
+        """Answer requests on `subject` (wildcards allowed); each runs as a task of its own.
+
+        Of the servers that share a `queue` name one gets each request. Closing the subscription takes no more
+        requests; those under way go on until answered, or until the bus is closed.
+        """
         ...
 
     async def notify(self, subject: str, data: bytes) -> None:
