@@ -11,7 +11,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Raw, Struct
@@ -103,7 +103,10 @@ class MemoryForgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class StepFailed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A decision that could not be made: what failed, the how-manieth time, and when to try again."""
+    """A decision that could not be made: what failed, the how-manieth time, and when to try again.
+
+    `dead`: it is not tried again; the inputs are parked with the reason, and the number counts as taken.
+    """
 
     step: str
     n: int
@@ -112,6 +115,7 @@ class StepFailed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str
     not_before: str | None = None
     tokens: int = 0
+    dead: bool = False
 
 
 Data: TypeAlias = (
@@ -168,13 +172,10 @@ class Decision(Struct, frozen=True):
     inputs: tuple[str, ...] = ()
 
 
-T = TypeVar("T")
 _encoder = msgspec.json.Encoder(order="deterministic")
 _event_encoder = msgspec.json.Encoder()
 _event_decoder = msgspec.json.Decoder(Event)
-_decoders: dict[str, msgspec.json.Decoder[Any]] = {
-    name: msgspec.json.Decoder(kind) for name, kind in TYPES.items()
-}
+_decoders: dict[str, msgspec.json.Decoder[Any]] = {name: msgspec.json.Decoder(kind) for name, kind in TYPES.items()}
 
 
 def canonical(value: object) -> bytes:
@@ -206,7 +207,15 @@ def make(
     if name is None:
         raise Invalid(f"{type(data).__name__} is no event type")
     return make_raw(
-        name, canonical(data), id=id, space=space, time=time, session=session, agent=agent, project=project, cause=cause
+        name,
+        canonical(data),
+        id=id,
+        space=space,
+        time=time,
+        session=session,
+        agent=agent,
+        project=project,
+        cause=cause,
     )
 
 
@@ -312,3 +321,15 @@ def _check(value: object, depth: int) -> None:
             _check(getattr(value, field), depth + 1)
     elif isinstance(value, set | frozenset):
         raise Invalid("a set has no order; give a list")
+
+
+def blobs_of(data: Data) -> tuple[Blob, ...]:
+    """The blobs that an event's data names."""
+    found: list[Blob] = []
+    for field in data.__struct_fields__:
+        value = getattr(data, field)
+        if isinstance(value, Blob):
+            found.append(value)
+        elif isinstance(value, tuple):
+            found.extend(part for part in value if isinstance(part, Blob))
+    return tuple(found)

@@ -47,7 +47,7 @@ class Table(Struct, frozen=True):
 def generation(link: Path) -> int:
     """The generation that `views/<name>.db` points to; 0 when there is none."""
     try:
-        target = os.readlink(link)
+        target = link.readlink().name
     except OSError:
         return 0
     number = target.removeprefix(f"{link.stem}.").removesuffix(".db")

@@ -1,0 +1,216 @@
+"""One batch into one view: fence, fold, files, rows and position in a single transaction.
+
+Runs as one function on the view's thread. Whatever two workers, crashes and repeats do, the order is: take the
+lock, read the position, skip what is applied, fold, write files, write rows and position, commit.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from lamina import events
+from lamina.errors import LaminaError
+from lamina.events import StepFailed
+from lamina.runtime.files import SpaceFiles
+from lamina.runtime.spec import Add, Append, Change, Drop, DropFile, Put, Recorded, Service, WriteFile
+from lamina.store.driver import Row
+from lamina.store.view import Table
+from lamina.times import micros, parse
+
+S = TypeVar("S", bound=Struct)
+MAX_ERROR_CHARS = 500
+
+
+class Cursor(Struct, Generic[S]):
+    """What a view holds beside its rows: the state after the event at `seq`."""
+
+    seq: int
+    state: S
+
+
+class Overlay:
+    """Rows read once, changed in memory, written at the end: what `fold` sees and what the batch leaves."""
+
+    def __init__(self, db: sqlite3.Connection, tables: Mapping[str, Table]) -> None:
+        self._db = db
+        self._tables = tables
+        self._known: dict[str, dict[Row, Row | None]] = {name: {} for name in tables}
+        self._dirty: dict[str, dict[Row, Row | None]] = {}
+        self._added: dict[str, list[Row]] = {}
+
+    def load(self, table: str, key: Row) -> None:
+        if key not in self._known[table]:
+            t = self._tables[table]
+            where = " AND ".join(f"{column} = ?" for column in t.columns[: t.key])
+            sql = f"SELECT {', '.join(t.columns)} FROM {table} WHERE {where}"  # noqa: S608 - names of our own tables
+            self._known[table][key] = self._db.execute(sql, key).fetchone()
+
+    def get(self, table: str, key: Row) -> Row | None:
+        return self._known[table][key]
+
+    def apply(self, change: Put | Add | Drop) -> None:
+        if isinstance(change, Add):
+            self._added.setdefault(change.table, []).append(change.row)
+            return
+        row = change.row if isinstance(change, Put) else None
+        key = change.row[: self._tables[change.table].key] if isinstance(change, Put) else change.key
+        self._known[change.table][key] = row
+        self._dirty.setdefault(change.table, {})[key] = row
+
+    def write(self) -> None:
+        for name, rows in self._dirty.items():
+            t = self._tables[name]
+            gone = [key for key, row in rows.items() if row is None]
+            kept = [row for row in rows.values() if row is not None]
+            if gone:
+                where = " AND ".join(f"{column} = ?" for column in t.columns[: t.key])
+                self._db.executemany(f"DELETE FROM {name} WHERE {where}", gone)  # noqa: S608 - own names
+            self._insert(t, "INSERT OR REPLACE", kept)
+        for name, added in self._added.items():
+            self._insert(self._tables[name], "INSERT", added)
+
+    def _insert(self, t: Table, verb: str, rows: Sequence[Row]) -> None:
+        if rows:
+            marks = ", ".join("?" * len(t.columns))
+            self._db.executemany(f"{verb} INTO {t.name}({', '.join(t.columns)}) VALUES({marks})", rows)
+
+
+class Batch(Generic[S]):
+    """Folds batches of one service into one view; keeps the state between batches while nobody else writes."""
+
+    def __init__(self, service: Service[S], tables: Mapping[str, Table], files: SpaceFiles) -> None:
+        self._service = service
+        self._tables = tables
+        self._files = files
+        self._cursor: Cursor[S] | None = None
+
+    def read(self, db: sqlite3.Connection) -> Cursor[S]:
+        """Position and state as committed."""
+        seq = read_meta(db, "applied_seq", 0)
+        if self._cursor is None or self._cursor.seq != seq:
+            raw = read_meta(db, "state", None)
+            state = self._service.state() if raw is None else msgspec.json.decode(raw, type=self._service.state)
+            self._cursor = Cursor(seq, state)
+        return self._cursor
+
+    def apply(self, db: sqlite3.Connection, batch: Sequence[Recorded]) -> Cursor[S]:
+        """Fold what is new in `batch`, inside the caller's transaction. Idempotent."""
+        before = self.read(db)
+        new = [recorded for recorded in batch if recorded.seq > before.seq]
+        if not new:
+            return before
+        self._cursor = None  # until the commit is known to have happened, nothing is remembered
+        overlay = Overlay(db, self._tables)
+        state = before.state
+        files: list[Append | WriteFile | DropFile] = []
+        for recorded in new:
+            if recorded.event is None and not self._service.malformed:
+                _park(db, recorded, recorded.error)
+                continue
+            if recorded.event is not None and not self._accept(db, recorded):
+                continue
+            try:
+                for table, key in self._service.needs(recorded):
+                    overlay.load(table, key)
+                state, changes = self._service.fold(state, recorded, overlay)
+            except _FOLD_ERRORS as error:
+                _park(db, recorded, f"{type(error).__name__}: {error}")
+                continue
+            if recorded.error:
+                _park(db, recorded, recorded.error)
+            _sort(changes, overlay, files)
+        self._files.apply(files)
+        overlay.write()
+        write_meta(db, "applied_seq", new[-1].seq)
+        write_meta(db, "state", msgspec.json.encode(state))
+        return Cursor(new[-1].seq, state)
+
+    def committed(self, cursor: Cursor[S]) -> None:
+        """Tell that the transaction that gave `cursor` was committed."""
+        self._cursor = cursor
+
+    def _accept(self, db: sqlite3.Connection, recorded: Recorded) -> bool:
+        """The rule that makes the first decision in the log win: its number is above the view's last."""
+        event = recorded.event
+        if event is None or (event.type not in self._service.decisions and event.type != "step.failed"):
+            return True
+        decision = events.read_decision(event)
+        if decision is None:
+            return True  # fold will find it unreadable and park it
+        if event.type == "step.failed" and not _own_step(self._service, decision.step):
+            return True
+        last = db.execute("SELECT n FROM decided WHERE step = ?", (decision.step,)).fetchone()
+        if decision.n <= (last[0] if last else 0):
+            db.execute(
+                "INSERT OR REPLACE INTO refused VALUES(?, ?, ?, ?, ?)",
+                (recorded.seq, event.id, event.type, f"decision {decision.n} came second", _tokens(event)),
+            )
+            return False
+        failure = recorded.data if isinstance(recorded.data, StepFailed) else None
+        if failure is not None and not failure.dead:
+            at = micros(parse(failure.not_before)) if failure.not_before else 0
+            db.execute(
+                "INSERT OR REPLACE INTO failed VALUES(?, ?, ?, ?, ?)",
+                (failure.step, failure.n, failure.attempt, at, failure.error),
+            )
+            return True
+        db.execute("INSERT OR REPLACE INTO decided VALUES(?, ?, ?)", (decision.step, decision.n, recorded.seq))
+        db.execute("DELETE FROM failed WHERE step = ?", (decision.step,))
+        if failure is not None:
+            _park(db, recorded, failure.error)
+        return True
+
+
+# What a fold may raise on an event it cannot take: its own typed errors and those of reading wrong data.
+_FOLD_ERRORS = (LaminaError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError)
+
+
+def _own_step(service: Service[Any], step: str) -> bool:
+    return step.split(".")[0] == service.name
+
+
+def _tokens(event: events.Event) -> int:
+    try:
+        return msgspec.json.decode(event.data, type=_Tokens).tokens
+    except msgspec.MsgspecError:
+        return 0
+
+
+class _Tokens(Struct):
+    tokens: int = 0
+
+
+def _sort(changes: Sequence[Change], overlay: Overlay, files: list[Append | WriteFile | DropFile]) -> None:
+    for change in changes:
+        if isinstance(change, Put | Add | Drop):
+            overlay.apply(change)
+        else:
+            files.append(change)
+
+
+def _park(db: sqlite3.Connection, recorded: Recorded, error: str) -> None:
+    event = recorded.event
+    db.execute(
+        "INSERT OR REPLACE INTO dead VALUES(?, ?, ?, ?, ?)",
+        (
+            recorded.seq,
+            event.id if event else "",
+            event.type if event else "",
+            error.encode("utf-8", "replace").decode()[:MAX_ERROR_CHARS],
+            recorded.raw,
+        ),
+    )
+
+
+def read_meta(db: sqlite3.Connection, key: str, default: Any) -> Any:
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return row[0] if row else default
+
+
+def write_meta(db: sqlite3.Connection, key: str, value: Any) -> None:
+    db.execute("INSERT OR REPLACE INTO meta VALUES(?, ?)", (key, value))

@@ -1,0 +1,109 @@
+"""The files of one space as the fold loop writes them: ledger, rendered files, blobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from lamina.errors import Invalid
+from lamina.runtime.spec import Append, DropFile, WriteFile
+from lamina.store.files import AppendFile, sync_folder, translated_os, write_atomic
+
+
+class _Seq(Struct):
+    seq: int
+
+
+class SpaceFiles:
+    """Effects on the files of `root`; used under the view's lock only, closed by its owner."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._open: AppendFile | None = None
+        self._tail_seq = 0
+
+    def apply(self, changes: Sequence[Append | WriteFile | DropFile]) -> None:
+        """Write them durably, in order. A ledger line whose seq stands there already is not written again:
+        whoever wrote it died, or was overtaken, between the file and the commit."""
+        lines: list[Append] = []
+        for change in changes:
+            if isinstance(change, Append):
+                lines.append(change)
+            elif isinstance(change, WriteFile):
+                write_atomic(self._inside(change.path), change.data)
+            else:
+                path = self._inside(change.path)
+                with translated_os(path):
+                    path.unlink(missing_ok=True)
+                    if path.parent.is_dir():
+                        sync_folder(path.parent)
+        if lines:
+            self._append(lines)
+
+    def ledger_seq(self) -> int:
+        """The seq of the last whole line of the ledger, after cutting a torn one; 0 for none."""
+        if self._open is None or self._open.changed() or self._newest() != self._open.path:
+            self._mend()
+        return self._tail_seq
+
+    def _append(self, lines: Sequence[Append]) -> None:
+        tail = self.ledger_seq()
+        wanted = [line for line in lines if line.seq > tail]
+        start = 0
+        for i, line in enumerate(wanted):
+            last = i + 1 == len(wanted)
+            if last or wanted[i + 1].file != line.file:
+                file = self._file(line.file)
+                file.append(b"".join(x.line for x in wanted[start : i + 1]))
+                self._tail_seq = line.seq
+                start = i + 1
+
+    def _file(self, name: str) -> AppendFile:
+        path = self._inside(f"log/{name}")
+        if self._open is None or self._open.path != path:
+            if self._open is not None:
+                self._open.close()
+            self._open = AppendFile(path)
+            self._open.mend()
+        return self._open
+
+    def _mend(self) -> None:
+        self.close()
+        self._tail_seq = 0
+        with translated_os(self.root):
+            names = sorted((p.name for p in (self.root / "log").glob("*.jsonl")), reverse=True)
+        for name in names:  # the newest file may be empty after a crash between its making and its first line
+            line = self._file(name).mend()
+            if line:
+                self._tail_seq = line_seq(line, self._inside(f"log/{name}"))
+                return
+
+    def _newest(self) -> Path | None:
+        return max((self.root / "log").glob("*.jsonl"), default=None)
+
+    def _inside(self, path: str) -> Path:
+        full = self.root / path
+        if ".." in full.parts or not full.is_relative_to(self.root):
+            raise Invalid(f"{path!r} leads out of the space")
+        return full
+
+    def blob_path(self, sha256: str) -> Path:
+        if len(sha256) != 64 or not set(sha256) <= set("0123456789abcdef"):
+            raise Invalid(f"{sha256[:80]!r} is not a SHA-256")
+        return self.root / "blobs" / sha256
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+
+def line_seq(line: bytes, path: Path) -> int:
+    """The seq of a ledger line; `Invalid` when it is not one (the file was changed by hand)."""
+    try:
+        return msgspec.json.decode(line, type=_Seq).seq
+    except msgspec.MsgspecError as error:
+        raise Invalid(f"{path}: the last line is no ledger line ({error}); restore the file from a copy") from error

@@ -1,0 +1,141 @@
+"""What a service says of itself: pure functions and the shape of its view.
+
+`fold(state, recorded, rows) -> (state, changes)` is a function of its arguments alone: no clock, no chance, no
+I/O. `decide(state, now_us) -> Wanted | Due | None` likewise. `act` is where a decision is made (a model may be
+called); its answer becomes an event, and only the fold of that event changes the view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from msgspec import Struct, field
+
+from lamina.events import Data, Event
+from lamina.store.driver import Row
+from lamina.store.view import Table, View
+
+S = TypeVar("S", bound=Struct)
+Key: TypeAlias = tuple[str, Row]
+"""(table, key values)."""
+
+
+class Recorded(Struct, frozen=True, kw_only=True):
+    """A message of the log as fold sees it. `event` is None, and `error` says why, where it is no event.
+
+    `data` is None for a type that this version does not know. `blobs` holds the bytes of the blobs that the
+    data names, for services that ask for them; one that is not to be had is missing, and `error` says so.
+    """
+
+    seq: int
+    at_us: int
+    raw: bytes
+    event: Event | None = None
+    data: Data | None = None
+    error: str = ""
+    blobs: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class Put(Struct, frozen=True):
+    """Insert or replace the row with this key."""
+
+    table: str
+    row: Row
+
+
+class Add(Struct, frozen=True):
+    """Insert a row into a table without a key."""
+
+    table: str
+    row: Row
+
+
+class Drop(Struct, frozen=True):
+    """Delete the row with this key; there need not be one."""
+
+    table: str
+    key: Row
+
+
+class Append(Struct, frozen=True):
+    """Append a line to a file of the ledger `log/`; a line that stands there already is not written again."""
+
+    file: str
+    seq: int
+    line: bytes
+
+
+class WriteFile(Struct, frozen=True):
+    """Replace a file of the space, atomically. `path` is relative and of encoded names."""
+
+    path: str
+    data: bytes
+
+
+class DropFile(Struct, frozen=True):
+    """Remove a file of the space; there need not be one."""
+
+    path: str
+
+
+Change: TypeAlias = Put | Add | Drop | Append | WriteFile | DropFile
+
+
+class Rows(Protocol):
+    """The rows that `needs` named, as they stand before this event: earlier ones of the batch count."""
+
+    def get(self, table: str, key: Row) -> Row | None: ...
+
+
+class Wanted(Struct, frozen=True):
+    """A decision that is due now: over the events `inputs`; `ask` is whatever `act` needs to make it."""
+
+    step: str
+    inputs: tuple[str, ...]
+    ask: Any = None
+
+
+class Due(Struct, frozen=True):
+    """Nothing is due before this time, in microseconds since 1970."""
+
+    at_us: int
+
+
+class Made(Struct, frozen=True):
+    """A decision: the type of its event, and its data without step, n and inputs, which the runtime adds."""
+
+    type: str
+    data: Mapping[str, Any]
+    tokens: int = 0
+
+
+Fold: TypeAlias = Callable[[S, Recorded, Rows], tuple[S, Sequence[Change]]]
+Decide: TypeAlias = Callable[[S, int], Wanted | Due | None]
+Act: TypeAlias = Callable[[Wanted, View], Awaitable[Made]]
+
+
+def no_needs(_: Recorded) -> Sequence[Key]:
+    return ()
+
+
+class Service(Struct, Generic[S], frozen=True, kw_only=True):
+    """One consumer of the log.
+
+    `version` is that of its fold and tables: raising it rebuilds every view beside the old one. `decisions`
+    are the event types it decides. `malformed`: fold also gets messages that are no events. `blobs`: fold gets
+    the bytes of blobs, and they are kept as `blobs/<sha256>`.
+    """
+
+    name: str
+    version: int
+    tables: tuple[Table, ...]
+    state: type[S]
+    fold: Fold[S]
+    needs: Callable[[Recorded], Sequence[Key]] = no_needs
+    decide: Decide[S] | None = None
+    act: Act | None = None
+    decisions: tuple[str, ...] = ()
+    malformed: bool = False
+    blobs: bool = False
+    max_attempts: int = 8

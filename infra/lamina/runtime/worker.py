@@ -1,0 +1,166 @@
+"""One worker: the fold and decide loops of one service over some lanes, with its heartbeat file."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import time
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from lamina.bus import Bus
+from lamina.errors import LaminaError
+from lamina.home import Home, alive
+from lamina.ids import LANES, SUBJECT_ROOT, applied_subject
+from lamina.runtime.apply import Cursor
+from lamina.runtime.decider import Decider
+from lamina.runtime.follower import Follower
+from lamina.runtime.index import Index
+from lamina.runtime.spec import Service
+from lamina.runtime.views import Views
+from lamina.store.files import write_atomic
+
+S = TypeVar("S", bound=Struct)
+HEARTBEAT_S = 1.0
+FDS_PER_VIEW = 6
+
+
+class Heartbeat(Struct, frozen=True, kw_only=True):
+    """What a worker says of itself once a second, in `run/workers/<service>-<pid>.json`."""
+
+    service: str
+    pid: int
+    at_us: int
+    lanes: int
+    position: int
+    pending: int
+    applied: int
+    made: int
+    due: int
+    errors: int
+    last_error: str
+
+
+def most_open_views() -> int:
+    """How many views may be open at once: a quarter of the file descriptors this process may have."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(8, min(512, soft // 4 // FDS_PER_VIEW))
+
+
+def touch_subject(service: str, space: str) -> str:
+    """Ask the worker of `service` to bring `space` up to the end of the log."""
+    return f"{SUBJECT_ROOT}.touch.{service}.{space}"
+
+
+def heartbeats(home: Home) -> list[Heartbeat]:
+    """The workers of this home that are alive, by their files."""
+    found = []
+    for path in sorted((home.run / "workers").glob("*.json")):
+        try:
+            beat = msgspec.json.decode(path.read_bytes(), type=Heartbeat)
+        except (FileNotFoundError, msgspec.MsgspecError):
+            continue  # it stopped, or stops, just now
+        if alive(beat.pid):
+            found.append(beat)
+        else:
+            path.unlink(missing_ok=True)
+    return found
+
+
+class Worker(Generic[S]):
+    """Runs one service. Several workers of one service are safe: a view's lock and numbers decide."""
+
+    def __init__(self, service: Service[S], bus: Bus, home: Home, *, lanes: Sequence[int] = range(LANES)) -> None:
+        self.service = service
+        self._bus = bus
+        self._home = home
+        self._lanes = tuple(lanes)
+        self._views = Views(service, bus, home, most_open=most_open_views())
+        self._index = Index(home.run / f"{service.name}.db")
+        self._touched: asyncio.Queue[str] = asyncio.Queue(maxsize=1000)
+        self._moved: dict[str, Cursor[S]] = {}
+        self._news = asyncio.Event()
+        self.follower = Follower(service, bus, self._views, self._index, self._lanes, self._on_moved)
+        self.decider = Decider(service, bus, self._views, self._index)
+
+    async def run(self, ready: asyncio.Event | None = None) -> None:
+        """Run until `stop`. On the way out positions are written and nothing in flight is lost."""
+        await self._index.open()
+        subscription = await self._bus.listen(f"{SUBJECT_ROOT}.touch.{self.service.name}.*", self._on_touch)
+        try:
+            async with asyncio.TaskGroup() as group:
+                helpers = [group.create_task(task()) for task in (self._touching, self._announcing, self._beating)]
+                if self.service.decide is not None:
+                    group.create_task(self.decider.run(self.follower.caught_up))
+                if ready is not None:
+                    ready.set()
+                await self.follower.run()
+                self.decider.stop()
+                for helper in helpers:
+                    helper.cancel()
+        finally:
+            with contextlib.suppress(LaminaError):
+                await subscription.close()
+            await self._views.close()
+            await self._index.close()
+            self._beat_file().unlink(missing_ok=True)
+
+    def stop(self) -> None:
+        self.decider.stop()
+        self.follower.caught_up.set()
+        self.follower.stop()
+
+    def heartbeat(self) -> Heartbeat:
+        follower = self.follower
+        return Heartbeat(
+            service=self.service.name,
+            pid=os.getpid(),
+            at_us=time.time_ns() // 1000,
+            lanes=len(self._lanes),
+            position=follower.position,
+            pending=follower.pending,
+            applied=follower.applied,
+            made=self.decider.made,
+            due=len(self.decider.due),
+            errors=follower.errors,
+            last_error=follower.last_error,
+        )
+
+    def _on_moved(self, space: str, cursor: Cursor[S]) -> None:
+        self.decider.moved(space, cursor)
+        self._moved[space] = cursor
+        self._news.set()
+
+    def _on_touch(self, subject: str, _: bytes) -> None:
+        with contextlib.suppress(asyncio.QueueFull):  # whoever asked asks again
+            self._touched.put_nowait(subject.rsplit(".", 1)[1])
+
+    async def _touching(self) -> None:
+        while True:
+            space = await self._touched.get()
+            with contextlib.suppress(LaminaError):  # said by the follower; whoever asked asks again
+                await self.follower.touch(space)
+
+    async def _announcing(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            moved, self._moved = self._moved, {}
+            for space, cursor in moved.items():
+                with contextlib.suppress(LaminaError):  # best effort: waiters look again by themselves
+                    await self._bus.notify(applied_subject(space, self.service.name), str(cursor.seq).encode())
+
+    async def _beating(self) -> None:
+        while True:
+            beat: Any = msgspec.json.encode(self.heartbeat())
+            with contextlib.suppress(LaminaError):  # a full disk shows in status by the heartbeat's age
+                await asyncio.to_thread(write_atomic, self._beat_file(), beat)
+            await asyncio.sleep(HEARTBEAT_S)
+
+    def _beat_file(self) -> Any:
+        return self._home.run / "workers" / f"{self.service.name}-{os.getpid()}.json"
