@@ -57,9 +57,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         install = [python, "-m", "pip", "install"]
     succeeded(run(*install, "--no-deps", "--no-index", wheel, cwd=venv.parent))
     site = Path(
-        succeeded(
-            run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=venv)
-        ).strip()
+        succeeded(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=venv)).strip()
     )
     # A path line is not searched for .pth files in turn, so the editable install of the checkout is not lent.
     lent = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
@@ -121,8 +119,6 @@ def test_consumer_sees_the_types(installed: Path, tmp_path: Path) -> None:
         cwd=tmp_path,
     )
 
-    first, second = [
-        line.split(": ", 1)[1] for line in result.stdout.splitlines() if line.startswith("consumer.py")
-    ]
+    first, second = [line.split(": ", 1)[1] for line in result.stdout.splitlines() if line.startswith("consumer.py")]
     assert first == 'note: Revealed type is "lamina.errors.TooLarge"'
     assert second.startswith('error: Incompatible types in assignment (expression has type "TooLarge"')

@@ -128,7 +128,7 @@ def copy(tmp_path: Path) -> Path:
 
 
 def lint_imports(copy: Path) -> subprocess.CompletedProcess[str]:
-    run = "from importlinter.cli import lint_imports_command as run; run(['--no-cache', '--no-logo'])"
+    run = "from importlinter.cli import lint_imports_command as run; run(['--no-cache'])"
     roots = [str(copy / root) for root in SOURCE_ROOTS]
     # -S keeps the editable install's own source roots from being found beside the copy.
     libraries = [path for path in sys.path if "site-packages" in path]
