@@ -287,7 +287,7 @@ def decode_data(event: Event) -> Data | None:
     try:
         if event.v != upcast.VERSIONS.get(event.type, 1):
             lifted = upcast.lift(event.type, event.v, msgspec.json.decode(event.data))
-            data: Data = msgspec.convert(lifted, TYPES[event.type])
+            data: Data = msgspec.convert(lifted, decoder.type)
         else:
             data = decoder.decode(event.data)
     except (msgspec.MsgspecError, RecursionError) as error:

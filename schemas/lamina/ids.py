@@ -110,10 +110,10 @@ def derived_id(*parts: str | int) -> str:
         raw = str(part).encode("utf-8", "surrogatepass")
         digest.update(len(raw).to_bytes(8, "big"))
         digest.update(raw)
-    raw = bytearray(digest.digest()[:16])
-    raw[6] = (raw[6] & 0x0F) | 0x80
-    raw[8] = (raw[8] & 0x3F) | 0x80
-    return str(uuid.UUID(bytes=bytes(raw)))
+    value = bytearray(digest.digest()[:16])
+    value[6] = (value[6] & 0x0F) | 0x80
+    value[8] = (value[8] & 0x3F) | 0x80
+    return str(uuid.UUID(bytes=bytes(value)))
 
 
 def source_id(space: str, session: str, given: str, event_type: str) -> str:

@@ -37,9 +37,10 @@ def lift(
     now = versions.get(type, 1)
     if v > now or v < 1:
         raise Invalid(f"{type} version {v} is not known here (today's is {now}): upgrade lamina to read it")
+    lifted: dict[str, Any] = dict(data)
     for at in range(v, now):
         step = steps.get((type, at))
         if step is None:
             raise Invalid(f"no step leads from {type} version {at} to {at + 1}")
-        data = step(dict(data))
-    return data
+        lifted = step(lifted)
+    return lifted

@@ -13,7 +13,8 @@ import structlog
 from msgspec import Struct
 
 from lamina import events
-from lamina.bus import Bus, Message, blobs
+from lamina.bus import Bus, Message
+from lamina.bus import blobs as bus_blobs
 from lamina.errors import Busy, Forgotten, Invalid
 from lamina.home import Home, Lock
 from lamina.ids import LANES, SUBJECT_ROOT, lane
@@ -86,22 +87,21 @@ class OpenView(Generic[S]):
             await reader.close()
 
     async def _recorded(self, message: Message) -> Recorded:
+        """The message as fold sees it; what cannot be read is said in `error`, never raised."""
         try:
-            event = events.decode(message.data)
-            data = events.decode_data(event)
-        except Invalid as error:
-            return Recorded(seq=message.seq, at_us=message.at_us, raw=message.data, error=str(error))
-        if b"\n" in message.data or b"\r" in message.data:
-            why = "the event is not on one line; it was not written by a Lamina client"
-            return Recorded(seq=message.seq, at_us=message.at_us, raw=message.data, error=why)
+            event = _event(message.data)
+        except Invalid as invalid:
+            return Recorded(seq=message.seq, at_us=message.at_us, raw=message.data, error=str(invalid))
+        data: events.Data | None = None
         found: dict[str, bytes] = {}
         error = ""
-        if self._service.blobs and data is not None:
-            for blob in events.blobs_of(data):
-                try:
+        try:
+            data = events.decode_data(event)
+            if self._service.blobs and data is not None:
+                for blob in events.blobs_of(data):
                     found[blob.sha256] = await self._keep(blob)
-                except (Invalid, Forgotten) as missing:
-                    error = f"blob {blob.sha256[:12]}: {missing}"
+        except (Invalid, Forgotten) as unreadable:
+            error = str(unreadable)
         return Recorded(
             seq=message.seq, at_us=message.at_us, raw=message.data, event=event, data=data, error=error, blobs=found
         )
@@ -111,7 +111,7 @@ class OpenView(Generic[S]):
         path = self._files.blob_path(blob.sha256)
         if path.exists():
             return await asyncio.to_thread(path.read_bytes)
-        data = await blobs.get(self._bus, self.space, blob.sha256, blob.size_bytes)
+        data: bytes = await bus_blobs.get(self._bus, self.space, blob.sha256, blob.size_bytes)
         await asyncio.to_thread(write_atomic, path, data)
         return data
 
@@ -245,3 +245,9 @@ class Views(Generic[S]):
                 del self._open[space]
                 await view.checkpoint()
                 await view.close()
+
+
+def _event(raw: bytes) -> events.Event:
+    if b"\n" in raw or b"\r" in raw:
+        raise Invalid("the event is not on one line; it was not written by a Lamina client")
+    return events.decode(raw)

@@ -98,7 +98,7 @@ class Connection(aiosqlite.Connection):
         if self._connection is None:
             raise Closed(f"{self.path.name} is closed")
         with translated(self.path):
-            result: T = await self._execute(work, self._connection)
+            result: T = await self._execute(work, self._connection)  # type: ignore[no-untyped-call]
         return result
 
 

@@ -7,8 +7,10 @@ live database with a write-ahead log is ever renamed (https://sqlite.org/howtoco
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +21,7 @@ from lamina.errors import Unavailable
 from lamina.store.driver import Connection, driver, translated
 
 T = TypeVar("T")
+STEPS_PER_LOOK = 2_000
 
 RUNTIME_DDL = """
 CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
@@ -145,24 +148,27 @@ class ViewReader:
         self.link = link
         self._n = 0
         self._db: Connection | None = None
+        self._opening = asyncio.Lock()
 
-    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """`work` in one read transaction. `Unavailable` while there is no view, `Damaged` when it is broken."""
-        db = await self._connection()
+    async def read(self, work: Callable[[sqlite3.Connection], T], *, until_s: float | None = None) -> T:
+        """`work` in one read transaction; `until_s` (monotonic clock) ends its statements.
+
+        `Unavailable` while there is no view, `Damaged` when it is broken, `Transient` when time ran out.
+        """
+        async with self._opening:
+            db = await self._connection()
 
         def snapshot(raw: sqlite3.Connection) -> T:
+            if until_s is not None:
+                raw.set_progress_handler(lambda: int(time.monotonic() > until_s), STEPS_PER_LOOK)
             raw.execute("BEGIN")
             try:
                 return work(raw)
             finally:
                 raw.execute("ROLLBACK")
+                raw.set_progress_handler(None, 0)
 
         return await db.run(snapshot)
-
-    async def interrupt(self) -> None:
-        """Stop the statement that runs now; its `read` raises `Transient`."""
-        if self._db is not None:
-            await self._db.interrupt()
 
     async def _connection(self) -> Connection:
         n = generation(self.link)

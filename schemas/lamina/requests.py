@@ -1,0 +1,111 @@
+"""What a client asks the query service, on `lamina.rpc.<lane>.<space>.<verb>`, and what it answers. JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct, field
+
+from lamina.records import Link, Where
+
+MAX_QUERY_CHARS = 8_192
+MAX_LIMIT = 200
+
+
+class Recall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`recall`; answered by `records.Hits`."""
+
+    query: str
+    session: str = ""
+    limit: int = 8
+    budget_tokens: int = 1500
+    layers: tuple[str, ...] | None = None
+    where: Where = field(default_factory=Where)
+    deadline_s: float = 1.0
+    min_seq: int = 0
+    now: datetime | None = None
+
+
+class Known(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`known`: which of these event ids does the space hold?"""
+
+    ids: tuple[str, ...]
+
+
+class KnownIds(Struct, frozen=True, kw_only=True):
+    """id -> (seq, sha256 of its data), for those that are known."""
+
+    ids: dict[str, tuple[int, str]]
+
+
+class Settled(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`settled`: answered (by `Position`) once nothing published is unfolded and nothing is due; else `Timeout`."""
+
+    timeout_s: float = 30.0
+    layers: tuple[str, ...] | None = None
+    min_seq: int = 0
+
+
+class Position(Struct, frozen=True, kw_only=True):
+    """Where each view of the space stands."""
+
+    seqs: dict[str, int]
+
+
+class Turns(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`turns`: what was said, in log order, from after `after` on; of one session where it is named."""
+
+    session: str | None = None
+    after: int = 0
+    limit: int = 100
+    newest: bool = False
+
+
+class Turn(Struct, frozen=True, kw_only=True):
+    """One turn, tool result or stated memory as the journal holds it."""
+
+    seq: int
+    id: str
+    type: str
+    session: str
+    role: str
+    name: str
+    turn_id: str
+    agent: str
+    project: str
+    time: str
+    text: str
+
+
+class TurnPage(Struct, frozen=True, kw_only=True):
+    turns: tuple[Turn, ...]
+    more: bool
+
+
+class Sessions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`sessions`: the sessions of the space, the last used first."""
+
+    limit: int = 100
+
+
+class SessionInfo(Struct, frozen=True, kw_only=True):
+    session: str
+    turns: int
+    last: str
+    ended: bool
+
+
+class SessionPage(Struct, frozen=True, kw_only=True):
+    sessions: tuple[SessionInfo, ...]
+
+
+class Why(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`why`: the chain from an item's id to the events it came from; answered by `Chain`."""
+
+    id: str
+
+
+class Chain(Struct, frozen=True, kw_only=True):
+    """From the item asked for down to its events; empty when nothing has this id."""
+
+    links: tuple[Link, ...]

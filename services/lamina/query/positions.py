@@ -1,0 +1,103 @@
+"""Where the views of a space stand, and waiting for them to move."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from lamina.bus import Bus
+from lamina.errors import Invalid, Transient
+from lamina.home import Home
+from lamina.ids import SUBJECT_ROOT
+from lamina.runtime.apply import read_meta
+from lamina.runtime.worker import touch_subject
+from lamina.store import Damaged, ViewReader
+
+T = TypeVar("T")
+LOOK_AGAIN_S = 0.25
+MOST_READERS = 256
+
+
+class Positions:
+    """Readers of views, kept open for the spaces used last, and the news of what has been applied."""
+
+    def __init__(self, bus: Bus, home: Home) -> None:
+        self._bus = bus
+        self._home = home
+        self._readers: OrderedDict[tuple[str, str], ViewReader] = OrderedDict()
+        self._news: dict[tuple[str, str], asyncio.Event] = {}
+
+    async def start(self) -> Callable[[], Awaitable[None]]:
+        """Begin to hear of applied batches; the result ends it."""
+        subscription = await self._bus.listen(f"{SUBJECT_ROOT}.applied.>", self._on_applied)
+        return subscription.close
+
+    def _on_applied(self, subject: str, _: bytes) -> None:
+        space, service = subject.split(".")[3:]
+        event = self._news.pop((space, service), None)
+        if event is not None:
+            event.set()
+
+    def reader(self, space: str, service: str) -> ViewReader:
+        """The reader of one view, opened at its first read."""
+        key = (space, service)
+        if key not in self._readers:
+            self._readers[key] = ViewReader(self._home.spaces / space / "views" / f"{service}.db")
+        self._readers.move_to_end(key)
+        return self._readers[key]
+
+    async def read(
+        self, space: str, service: str, work: Callable[[sqlite3.Connection], T], *, until_s: float | None = None
+    ) -> T:
+        """`work` on a view. One that is missing or damaged is reported to its worker, and the error raised."""
+        try:
+            result = await self.reader(space, service).read(work, until_s=until_s)
+        except (Damaged, Transient):
+            await self.touch(space, service)
+            raise
+        await self._trim()
+        return result
+
+    async def seq(self, space: str, service: str) -> int:
+        """The position of a view; 0 while there is none."""
+        try:
+            return await self.read(space, service, lambda db: int(read_meta(db, "applied_seq", 0)))
+        except (Damaged, Transient):
+            return 0
+
+    async def touch(self, space: str, service: str) -> None:
+        await self._bus.notify(touch_subject(service, space), b"")
+
+    async def wait(self, space: str, service: str, seq: int) -> int:
+        """Return once the view is at `seq` or beyond. The caller sets the deadline by cancelling."""
+        while True:
+            news = self._news.setdefault((space, service), asyncio.Event())
+            now = await self.seq(space, service)
+            if now >= seq:
+                return now
+            try:
+                async with asyncio.timeout(LOOK_AGAIN_S):
+                    await news.wait()
+            except TimeoutError:  # the news is best effort, and a space nobody writes to must be asked for
+                await self.touch(space, service)
+
+    async def _trim(self) -> None:
+        while len(self._readers) > MOST_READERS:
+            _, reader = self._readers.popitem(last=False)
+            await reader.close()
+
+    async def close(self) -> None:
+        while self._readers:
+            _, reader = self._readers.popitem()
+            await reader.close()
+
+
+def layer_service(name: str, installed: tuple[str, ...]) -> str:
+    """The service behind a layer or service name; `Invalid` for an unknown one."""
+    service = {"l0": "journal", "l1": "atoms", "l2": "scenarios", "l3": "persona"}.get(name, name)
+    if service not in installed:
+        raise Invalid(f"unknown layer or service {name!r}; there are: {', '.join(installed)}")
+    return service

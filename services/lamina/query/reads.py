@@ -1,0 +1,79 @@
+"""The plain reads: which ids are known, what was said, where a memory comes from."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from lamina.records import Link
+from lamina.requests import (
+    Chain,
+    Known,
+    KnownIds,
+    SessionInfo,
+    SessionPage,
+    Sessions,
+    Turn,
+    TurnPage,
+    Turns,
+    Why,
+)
+from lamina.times import from_micros, text_of
+
+MAX_PAGE = 1_000
+TURN_COLUMNS = "seq, id, type, session, role, name, turn_id, agent, project, time, text"
+
+
+def known(db: sqlite3.Connection, request: Known) -> KnownIds:
+    found: dict[str, tuple[int, str]] = {}
+    for id in request.ids:
+        row = db.execute("SELECT seq, sha256 FROM events WHERE id = ?", (id,)).fetchone()
+        if row is not None:
+            found[id] = (row[0], row[1])
+    return KnownIds(ids=found)
+
+
+def turns(db: sqlite3.Connection, request: Turns) -> TurnPage:
+    """A page in log order; with `newest`, the last ones."""
+    limit = max(1, min(request.limit, MAX_PAGE))
+    where, values = "seq > ?", [request.after]
+    arguments: list[int | str] = list(values)
+    if request.session is not None:
+        where += " AND session = ?"
+        arguments.append(request.session)
+    order = "DESC" if request.newest else "ASC"
+    sql = f"SELECT {TURN_COLUMNS} FROM turns WHERE {where} ORDER BY seq {order} LIMIT ?"  # noqa: S608 - own names
+    rows = db.execute(sql, (*arguments, limit + 1)).fetchall()
+    page = [_turn(row) for row in rows[:limit]]
+    return TurnPage(turns=tuple(reversed(page) if request.newest else page), more=len(rows) > limit)
+
+
+def sessions(db: sqlite3.Connection, request: Sessions) -> SessionPage:
+    rows = db.execute(
+        "SELECT session, turns, last_us, ended FROM sessions ORDER BY last_us DESC, session LIMIT ?",
+        (max(1, min(request.limit, MAX_PAGE)),),
+    )
+    return SessionPage(
+        sessions=tuple(
+            SessionInfo(session=row[0], turns=row[1], last=text_of(from_micros(row[2])), ended=bool(row[3]))
+            for row in rows
+        )
+    )
+
+
+def why(db: sqlite3.Connection, request: Why) -> Chain:
+    """The turn with this id (an event id, or a turn_id or call_id of the caller's own)."""
+    rows = db.execute(
+        f"SELECT {TURN_COLUMNS} FROM turns WHERE id = ? OR turn_id = ? ORDER BY seq",  # noqa: S608 - own names
+        (request.id, request.id),
+    )
+    return Chain(
+        links=tuple(
+            Link(layer="l0", id=t.id, text=t.text, time=t.time, session=t.session, seq=t.seq, sources=(t.id,))
+            for t in map(_turn, rows)
+        )
+    )
+
+
+def _turn(row: tuple[object, ...]) -> Turn:
+    names = TURN_COLUMNS.split(", ")
+    return Turn(**dict(zip(names, row, strict=True)))  # type: ignore[arg-type]

@@ -1,0 +1,131 @@
+"""Recall: one deadline over everything, three answers, and every missing part named."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Sequence
+
+from lamina.bus import Bus
+from lamina.errors import Invalid, LaminaError
+from lamina.ids import untoken
+from lamina.query.keywords import Candidate, search
+from lamina.query.positions import Positions
+from lamina.records import LAYERS, Degraded, Hits, Item
+from lamina.requests import MAX_LIMIT, MAX_QUERY_CHARS, Recall
+from lamina.runtime.apply import read_meta
+from lamina.runtime.views import space_subject
+from lamina.tokens import count
+
+MIN_TOKENS = 16
+MAX_DEADLINE_S = 60.0
+WAIT_SHARE = 0.7
+"""Of the deadline, how much may pass in waiting for `min_seq` or for a view; the rest is for the search."""
+CUT = " […]"
+
+
+def checked(request: Recall) -> Recall:
+    """The request as it will be answered; `Invalid` for what has no meaning."""
+    if request.limit < 1 or request.limit > MAX_LIMIT:
+        raise Invalid(f"limit must be 1 to {MAX_LIMIT}, not {request.limit}")
+    if request.budget_tokens < MIN_TOKENS:
+        raise Invalid(f"budget_tokens must be at least {MIN_TOKENS}, not {request.budget_tokens}")
+    if not 0 < request.deadline_s <= MAX_DEADLINE_S:
+        raise Invalid(f"deadline_s must be above 0 and at most {MAX_DEADLINE_S:.0f}, not {request.deadline_s}")
+    unknown = sorted(set(request.layers or ()) - set(LAYERS))
+    if unknown:
+        raise Invalid(f"unknown layer {unknown[0]!r}; there are: {', '.join(LAYERS)}")
+    return request
+
+
+async def recall(bus: Bus, positions: Positions, space: str, request: Recall) -> Hits:
+    """Answer within `deadline_s`, with what there is by then. Raises `Invalid` alone."""
+    started = time.monotonic()
+    until_s = started + checked(request).deadline_s
+    degraded: list[Degraded] = []
+    try:
+        head = await _head(bus, space, until_s)
+        if head == 0:
+            return Hits(status="none")
+        floor = max(1, min(request.min_seq, head))
+        await _reach(positions, space, floor, started + WAIT_SHARE * request.deadline_s, degraded)
+
+        def leg(db: sqlite3.Connection) -> tuple[int, list[Candidate]]:
+            wanted = request.layers is None or "l0" in request.layers
+            query = request.query[:MAX_QUERY_CHARS]
+            found = search(db, query, request.where, request.limit) if wanted else []
+            return int(read_meta(db, "applied_seq", 0)), found
+
+        async with asyncio.timeout(until_s - time.monotonic()):
+            as_of, candidates = await positions.read(space, "journal", leg, until_s=until_s)
+    except TimeoutError:
+        why = f"the keyword search did not end within {request.deadline_s} s"
+        return _unavailable(degraded, "keywords", why, "ask again with a longer deadline_s or fewer words")
+    except LaminaError as error:
+        return _unavailable(
+            degraded, "journal", str(error), "see `lamina status`; views are made again from the log"
+        )
+    items = _items(candidates, untoken(space), request)
+    return Hits(
+        status="found" if items else "none",
+        items=items,
+        degraded=tuple(degraded),
+        as_of_seq=as_of,
+        lag={"journal": max(0, head - as_of)},
+    )
+
+
+def _unavailable(degraded: list[Degraded], part: str, why: str, remedy: str) -> Hits:
+    return Hits(status="unavailable", degraded=(*degraded, Degraded(part, why, remedy)))
+
+
+async def _head(bus: Bus, space: str, until_s: float) -> int:
+    """The seq of the last event of the space, 0 when it has none."""
+    last = await bus.last(space_subject(space), timeout_s=max(0.01, until_s - time.monotonic()))
+    return last.seq if last else 0
+
+
+async def _reach(positions: Positions, space: str, seq: int, until_s: float, degraded: list[Degraded]) -> None:
+    """Wait for the journal to be at `seq`; where it does not get there, say so and go on."""
+    try:
+        async with asyncio.timeout(max(0.0, until_s - time.monotonic())):
+            await positions.wait(space, "journal", seq)
+    except TimeoutError:
+        why = f"its view is at {await positions.seq(space, 'journal')}, {seq} was asked for"
+        degraded.append(Degraded("journal", why, "ask again; see `lamina status` if it does not move"))
+
+
+def _items(candidates: Sequence[Candidate], space: str, request: Recall) -> tuple[Item, ...]:
+    """The best candidates that fit the limit and the budget; one too long for all of it is cut, and marked so."""
+    items: list[Item] = []
+    left = request.budget_tokens
+    for candidate in candidates:
+        if len(items) == request.limit or left < MIN_TOKENS:
+            break
+        text, size = candidate.text, count(candidate.text)
+        if size > left:
+            if items:
+                continue
+            text = text[: max(1, len(text) * left // (size + 1) - len(CUT))] + CUT
+            size = left
+        left -= size
+        items.append(_item(candidate, text, space))
+    return tuple(items)
+
+
+def _item(candidate: Candidate, text: str, space: str) -> Item:
+    return Item(
+        layer="l0",
+        id=candidate.id,
+        text=text,
+        score=round(candidate.score, 6),
+        parts={"keyword": round(candidate.score, 6)},
+        time=candidate.time,
+        space=space,
+        session=candidate.session,
+        role=candidate.role,
+        name=candidate.name,
+        sources=(candidate.id,),
+        turn_ids=(candidate.turn_id,) if candidate.turn_id else (),
+    )

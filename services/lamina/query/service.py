@@ -1,0 +1,128 @@
+"""The query service: one subject tree, one handler a verb."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from lamina.bus import Bus
+from lamina.errors import Invalid, Timeout, Unavailable
+from lamina.home import Home
+from lamina.ids import SUBJECT_ROOT, space_of
+from lamina.query import reads
+from lamina.query.positions import Positions, layer_service
+from lamina.query.recall import recall
+from lamina.requests import Known, KnownIds, Position, Recall, SessionPage, Sessions, Settled, TurnPage, Turns, Why
+from lamina.runtime.registry import Server, fold_services
+from lamina.runtime.views import space_subject
+
+R = TypeVar("R", bound=Struct)
+MAX_SETTLE_S = 24 * 3600.0
+
+
+class Query:
+    """Answers for all spaces of its home. `serve` until cancelled."""
+
+    def __init__(self, bus: Bus, home: Home) -> None:
+        self._bus = bus
+        self._positions = Positions(bus, home)
+        self._services = tuple(sorted(fold_services()))
+        self._verbs: dict[str, Callable[[str, bytes], Awaitable[Struct]]] = {
+            "recall": self._recall,
+            "known": self._known,
+            "settled": self._settled,
+            "turns": self._turns,
+            "sessions": self._sessions,
+            "why": self._why,
+        }
+
+    async def serve(self, ready: asyncio.Event) -> None:
+        end_news = await self._positions.start()
+        subscription = await self._bus.serve(f"{SUBJECT_ROOT}.rpc.>", self._answer, queue="query")
+        ready.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await subscription.close()
+            await end_news()
+            await self._positions.close()
+
+    async def _answer(self, subject: str, payload: bytes) -> bytes:
+        verb = subject.rsplit(".", 1)[1]
+        handler = self._verbs.get(verb)
+        if handler is None:
+            raise Invalid(f"the query service knows no {verb!r}; client and daemon are of different versions")
+        return msgspec.json.encode(await handler(space_of(subject), payload))
+
+    async def _recall(self, space: str, payload: bytes) -> Struct:
+        return await recall(self._bus, self._positions, space, _decoded(payload, Recall))
+
+    async def _known(self, space: str, payload: bytes) -> Struct:
+        request = _decoded(payload, Known)
+        try:
+            return await self._positions.read(space, "journal", lambda db: reads.known(db, request))
+        except Unavailable:
+            if await self._bus.last(space_subject(space)) is None:
+                return KnownIds(ids={})
+            raise
+
+    async def _turns(self, space: str, payload: bytes) -> Struct:
+        request = _decoded(payload, Turns)
+        if await self._nothing(space):
+            return TurnPage(turns=(), more=False)
+        return await self._positions.read(space, "journal", lambda db: reads.turns(db, request))
+
+    async def _sessions(self, space: str, payload: bytes) -> Struct:
+        request = _decoded(payload, Sessions)
+        if await self._nothing(space):
+            return SessionPage(sessions=())
+        return await self._positions.read(space, "journal", lambda db: reads.sessions(db, request))
+
+    async def _why(self, space: str, payload: bytes) -> Struct:
+        request = _decoded(payload, Why)
+        return await self._positions.read(space, "journal", lambda db: reads.why(db, request))
+
+    async def _nothing(self, space: str) -> bool:
+        """Is the space empty? Otherwise wait a moment for its view, which may be being made."""
+        last = await self._bus.last(space_subject(space))
+        if last is not None:
+            try:
+                async with asyncio.timeout(2.0):
+                    await self._positions.wait(space, "journal", 1)
+            except TimeoutError:
+                return False  # the read that follows says what is wrong with the view
+        return last is None
+
+    async def _settled(self, space: str, payload: bytes) -> Struct:
+        """Wait until the views have folded everything that was in the log when asked."""
+        request = _decoded(payload, Settled)
+        names = request.layers if request.layers is not None else self._services
+        services = [layer_service(name, self._services) for name in names]
+        last = await self._bus.last(space_subject(space))
+        head = max(last.seq if last else 0, request.min_seq)
+        seqs: dict[str, int] = dict.fromkeys(services, 0)
+        try:
+            async with asyncio.timeout(min(request.timeout_s, MAX_SETTLE_S)):
+                for service in services:
+                    if head:
+                        seqs[service] = await self._positions.wait(space, service, head)
+        except TimeoutError as error:
+            behind = ", ".join(f"{name} at {seq} of {head}" for name, seq in seqs.items() if seq < head)
+            raise Timeout(f"not settled within {request.timeout_s} s: {behind}; see `lamina status`") from error
+        return Position(seqs=seqs)
+
+
+def _decoded(payload: bytes, kind: type[R]) -> R:
+    try:
+        return msgspec.json.decode(payload, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise Invalid(f"the request is not understood: {error}") from error
+
+
+def service() -> Server:
+    """The `query` service, for the entry-point group `lamina.services`."""
+    return Server(name="query", serve=lambda bus, home, ready: Query(bus, home).serve(ready))
