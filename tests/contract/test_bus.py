@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import pytest
-from lamina.bus import Bus, Message, Outgoing
+
+from lamina.bus import Bus, Message, Outgoing, nats
 from lamina.bus.memory import MemoryBus, MemoryLog
+from lamina.bus.server import Server
+from lamina.bus.stream import ensure_stream
 from lamina.bus.subjects import STREAM_SUBJECTS
 from lamina.errors import Busy, Closed, Conflict, Forgotten, Invalid, Timeout, TooLarge, Unavailable
 
@@ -16,20 +20,31 @@ OTHER = "lamina.ev.8.bob.turn-recorded"
 Connect = Callable[[], Awaitable[Bus]]
 
 
-@pytest.fixture(params=["memory"])
-async def connect(request: pytest.FixtureRequest) -> AsyncIterator[Connect]:
+@pytest.fixture(params=["memory", "nats"])
+async def connect(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Connect]:
     """Opens connections to one fresh log; closes them all in the end."""
     log = MemoryLog()
+    server = Server(tmp_path) if request.param == "nats" else None
     opened: list[Bus] = []
 
     async def open_one() -> Bus:
-        bus = MemoryBus(log)
+        if server is None:
+            bus: Bus = MemoryBus(log)
+        else:
+            bus = await nats.connect(server.url, credentials=server.credentials)
         opened.append(bus)
         return bus
 
+    if server is not None:
+        await server.start()
+        first = await nats.connect(server.url, credentials=server.credentials)
+        await ensure_stream(first, max_bytes=256 * 1024 * 1024)
+        opened.append(first)
     yield open_one
     for bus in opened:
         await bus.close()
+    if server is not None:
+        await server.stop()
 
 
 @pytest.fixture
@@ -92,9 +107,7 @@ class TestPublish:
         assert message.data == b""
 
     @pytest.mark.parametrize("headers", [None, {"Lamina-Chunk": "1/2"}])
-    async def test_size_counts_headers_and_the_bus_lives_on(
-        self, bus: Bus, headers: dict[str, str] | None
-    ) -> None:
+    async def test_size_counts_headers_and_the_bus_lives_on(self, bus: Bus, headers: dict[str, str] | None) -> None:
         with pytest.raises(TooLarge):
             await bus.publish(SUBJECT, b"x" * (1024 * 1024 + (0 if headers else 1)), headers=headers)
 
@@ -407,9 +420,7 @@ class TestRequest:
 
         await bus.serve("lamina.rpc.>", handler)
 
-        answers = await asyncio.gather(
-            *(bus.request("lamina.rpc.1", data, timeout_s=5) for data in (b"one", b"two"))
-        )
+        answers = await asyncio.gather(*(bus.request("lamina.rpc.1", data, timeout_s=5) for data in (b"one", b"two")))
         assert answers == [b"one", b"two"]
 
     @pytest.mark.parametrize("kind", [Forgotten, Busy, Invalid])

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 import structlog
+
 from lamina.bus import subjects, wire
 from lamina.bus.port import Ack, Handler, Listener, Message, Outgoing, StreamInfo
 from lamina.errors import Closed, Conflict, Invalid, LaminaError, LogFull, Timeout, Unavailable
@@ -398,12 +399,12 @@ class _Served:
         try:
             reply = await self._handler(subject, data)
             wire.check_size(subject, b"", reply, self._log.max_payload)
-            return reply
         except LaminaError as error:
             raise wire.error_of(type(error).__name__, str(error)) from None
         except Exception as error:  # noqa: BLE001 - a handler's fault must reach the requester as an answer
             _log.exception("request failed", subject=subject)
             raise Unavailable(f"the handler of {subject} failed: {type(error).__name__}") from None
+        return reply
 
 
 class _Listened:

@@ -23,9 +23,7 @@ _PATTERN = re.compile(rf"(?:(?:{_PART}|\*)\.)*(?:{_PART}|\*|>)")
 def check_logged(subject: str) -> None:
     """`Invalid` unless the stream takes messages on this subject."""
     if len(subject) > MAX_SUBJECT_BYTES or not _LOGGED.fullmatch(subject):
-        raise Invalid(
-            f"{subject[:200]!r} is no subject of the log ({', '.join(STREAM_SUBJECTS)}; no wildcards)"
-        )
+        raise Invalid(f"{subject[:200]!r} is no subject of the log ({', '.join(STREAM_SUBJECTS)}; no wildcards)")
 
 
 def check_plain(subject: str) -> None:

@@ -47,9 +47,7 @@ def check_size(subject: str, headers: bytes, data: bytes, limit: int) -> None:
     """`TooLarge` when headers and payload together exceed what the server takes."""
     size = len(headers) + len(data)
     if size > limit:
-        raise TooLarge(
-            f"{size} bytes with the headers on {subject[:200]}; the bus takes at most {limit} bytes"
-        )
+        raise TooLarge(f"{size} bytes with the headers on {subject[:200]}; the bus takes at most {limit} bytes")
 
 
 def error_reply(error: LaminaError) -> dict[str, str]:
