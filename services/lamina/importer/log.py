@@ -24,7 +24,7 @@ _SAMPLE_BYTES = 4 * 1024 * 1024
 
 
 class Log(Iterator[Item]):
-    """The records of one log, in its order. Also a context manager that closes the file.
+    """The records of one log, in its order. The file is closed at the end, by `close` or by leaving `with`.
 
     `format` is its format, `size_bytes` the size of the file as stored (None for standard input),
     `position_bytes` how far it was read.
@@ -54,7 +54,11 @@ class Log(Iterator[Item]):
         return self
 
     def __next__(self) -> Item:
-        return next(self._items)
+        item = next(self._items, None)
+        if item is None:
+            self.close()
+            raise StopIteration
+        return item
 
     def __enter__(self) -> Log:
         return self

@@ -23,6 +23,7 @@ from lamina.importer.records import BadRecord, Json, Source
 MAX_LINE_BYTES = 256 * 1024 * 1024
 MAX_DOCUMENT_BYTES = 1024 * 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
+_LOOKED_AT = 1000
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive: unpack it and import the file inside (conversations.json)",
     b"\x28\xb5\x2f\xfd": "zstd: decompress it first",
@@ -33,6 +34,7 @@ _FOREIGN = {
     b"SQLite format 3\x00": "an SQLite database, not a log",
 }
 _LONE = re.compile(rb"\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])|[c-fC-F])")
+_OPENING = re.compile(rb"\s*[\[{]\s*\n")
 _BETWEEN = re.compile(rb"[\s,]*")
 
 Damage = (EOFError, gzip.BadGzipFile, zlib.error)
@@ -59,8 +61,8 @@ def opened(raw: io.RawIOBase) -> io.BufferedIOBase:
         stream = unpacked = gzip.GzipFile(fileobj=buffered)
         try:
             head = unpacked.peek(16)[:16]
-        except Damage:
-            head = b""  # reading reports it, with its place
+        except Damage as error:
+            raise Invalid(f"this is gzip, damaged from its first bytes on: {error}") from error
     for magic, remedy in _FOREIGN.items():
         if head.startswith(magic):
             raise Invalid(f"this is {remedy}")
@@ -137,14 +139,15 @@ def _split(lines: _Lines) -> Iterator[Document | BadRecord]:
     if first is None:
         return
     start = lines.source()
-    value, why = _try(first)
-    second: bytes | BadRecord | None
-    if why is None and not isinstance(value, list):
-        second = None
-    else:
+    elements, why = _try_list(first)
+    second: bytes | BadRecord | None = None
+    if elements is not None or _unfinished(why):
         second = next(it, None)
-        if second is None or (why is not None and _continues(first, second)):
-            yield from _whole(lines, first, second, start)
+        if elements is not None and second is None:
+            yield from _elements(first, elements, start)
+            return
+        if elements is None and isinstance(second, bytes) and not isinstance(_try(second)[0], dict):
+            yield from _whole(lines, first + second, start)
             return
     yield _document(first, start, start.line)
     if second is not None:
@@ -153,42 +156,35 @@ def _split(lines: _Lines) -> Iterator[Document | BadRecord]:
         yield from _line(lines, line)
 
 
-def _continues(first: bytes, second: bytes | BadRecord) -> bool:
-    """Whether `first`, which is no document, begins one that goes on; a broken first line of many is none:
-    the line after it stands alone."""
-    if isinstance(second, BadRecord) or first.strip() in (b"[", b"{"):
-        return True
-    return not isinstance(_try(second)[0], dict)
+def _unfinished(why: str | None) -> bool:
+    """Whether a line is no document because it ends too early: then it may begin one over many lines."""
+    return why is not None and "truncated" in why
 
 
-def _whole(
-    lines: _Lines, first: bytes, second: bytes | BadRecord | None, start: Source
-) -> Iterator[Document | BadRecord]:
-    if isinstance(second, BadRecord):
-        yield second
-        return
-    data = b"".join((first, second or b""))
-    # joined in memory once more than needed only while the rest is being read
-    rest = lines.stream.read(lines.max_document_bytes + 1 - len(data)) if second is not None else b""
-    data += rest
+def _whole(lines: _Lines, begun: bytes, start: Source) -> Iterator[Document | BadRecord]:
+    data = begun + lines.stream.read(max(lines.max_document_bytes + 1 - len(begun), 0))
     if len(data) > lines.max_document_bytes:
         yield BadRecord.at(start, f"one JSON document of more than {lines.max_document_bytes} bytes; split it")
         return
-    if not data.lstrip().startswith(b"["):
-        value, why = _try(data)
-        if why is None:
-            yield Document(value, start, 1, "whole", len(data))
-        else:
-            yield _broken(data, why, start)
-        return
-    try:
-        elements = msgspec.json.decode(data, type=list[msgspec.Raw])
-    except RecursionError:
-        yield BadRecord.at(start, "nested too deeply")
-    except (msgspec.DecodeError, UnicodeError, ValueError) as error:
-        yield _broken(data, f"not JSON: {error}", start)
-    else:
+    elements, why = _try_list(data)
+    if elements is not None:
         yield from _elements(data, elements, start)
+        return
+    value: Json = None
+    if why is None:
+        value, why = _try(data)
+    if why is None:
+        yield Document(value, start, 1, "whole", len(data))
+    elif not _OPENING.match(data) and _some_line_is_a_document(data):
+        for n, line in enumerate(io.BytesIO(data)):  # lines after all, the first ones broken
+            if line.strip():
+                yield _document(line, Source(start.file, start.line + n), start.line + n)
+    else:
+        yield _broken(data, why, start)
+
+
+def _some_line_is_a_document(data: bytes) -> bool:
+    return any(isinstance(_try(line)[0], dict) for line in itertools.islice(io.BytesIO(data), 2, _LOOKED_AT))
 
 
 def _elements(data: bytes, elements: list[msgspec.Raw], start: Source) -> Iterator[Document | BadRecord]:
@@ -220,7 +216,7 @@ def _line(lines: _Lines, line: bytes | BadRecord) -> Iterator[Document | BadReco
 def _document(
     raw: bytes | msgspec.Raw, source: Source, number: int, kind: Literal["line", "element"] = "line"
 ) -> Document | BadRecord:
-    value, why = _try(raw)
+    value, why = _try(raw.strip() if isinstance(raw, bytes) else raw)
     if why is not None:
         return BadRecord.at(source, why)
     return Document(value, source, number, kind, len(memoryview(raw)))
@@ -231,6 +227,19 @@ def _try(raw: bytes | msgspec.Raw) -> tuple[Json, str | None]:
         return decode(raw), None
     except Invalid as error:
         return None, str(error)
+
+
+def _try_list(raw: bytes) -> tuple[list[msgspec.Raw] | None, str | None]:
+    """The elements of a list, not yet decoded; None with the reason where `raw` is broken, without where it is
+    another document. (`raw` may be hundreds of megabytes: only what is not a list is decoded here.)"""
+    if not raw.lstrip().startswith(b"["):
+        return None, _try(raw)[1]
+    try:
+        return msgspec.json.decode(raw, type=list[msgspec.Raw]), None
+    except RecursionError:
+        return None, "nested too deeply"
+    except (msgspec.DecodeError, UnicodeError, ValueError) as error:
+        return None, f"not JSON: {error}"
 
 
 def chained(*parts: Iterator[Document | BadRecord] | list[Document | BadRecord]) -> Iterator[Document | BadRecord]:

@@ -45,5 +45,6 @@ def guarded(source: Source, step: Callable[P, Iterator[Item]], *args: P.args, **
 
 
 def numbered(stem: str, document: Document) -> str:
-    """The id of a conversation without one: the file's stem, and its number where a file may hold several."""
-    return stem if document.kind == "whole" else f"{stem}/{document.number}"
+    """The id of a conversation without one: the file's stem, with its number from the second on. (A file that
+    grows keeps its ids, and so does one that is written in one line or in many.)"""
+    return stem if document.number == 1 else f"{stem}/{document.number}"

@@ -2,9 +2,10 @@
 
 One JSON object a line. `user` and `assistant` lines carry `message` (role, content: text or Anthropic blocks),
 `uuid`, `sessionId`, `timestamp`, `cwd`; one answer of the model is spread over several lines, a block each.
-`isMeta`, `isCompactSummary` and `isApiErrorMessage` mark what the program itself wrote in another's place: these
-are system turns here. `isSidechain` lines belong to a subagent (`agentId`): a session of their own beside the
-main one. Every other type of line is bookkeeping.
+`isMeta`, `isCompactSummary`, `isApiErrorMessage`, the model `<synthetic>` and some tags mark what the program
+itself wrote in another's place: these are system turns here. `isSidechain` lines belong to a subagent (`agentId`):
+a session of their own beside the main one. What a person types while the model works stands in an `attachment`
+line alone (`queued_command`). Every other type of line is bookkeeping.
 """
 
 from __future__ import annotations
@@ -24,6 +25,14 @@ from lamina.importer.records import Item, Json, Part, Skipped
 
 AGENT = "claude-code"
 _BOOKKEEPING = {"summary", "file-history-snapshot", "queue-operation", "progress", "permission-mode", "last-prompt"}
+_MARKS = ("isMeta", "isCompactSummary", "isApiErrorMessage")
+_WRITTEN = (
+    "<task-notification>",
+    "<local-command-",
+    "<bash-stdout>",
+    "<bash-stderr>",
+    "[Request interrupted by user",
+)
 _REMINDER = ("<system-reminder>", "</system-reminder>")
 _MAX_SESSIONS = 256
 
@@ -32,26 +41,34 @@ class ClaudeCodeReader:
     """The sessions of a file (mostly one, and its subagents), the last 256 of them at hand."""
 
     def __init__(self, stem: str) -> None:
+        self._stem = stem
         self._sessions: OrderedDict[str, Conversation] = OrderedDict()
 
     def feed(self, document: Document) -> Iterator[Item]:
         line = values.mapping(document.value, "a line")
         kind = values.text(line.get("type"), "type")
-        if kind not in ("user", "assistant"):
-            yield Skipped(document.source, f"a line of type {kind[:40]} holds no message")
-            return
-        message = values.mapping(line.get("message"), "message")
+        time = line.get("timestamp")
+        match line:
+            case {"type": "user" | "assistant"}:
+                message = values.mapping(line.get("message"), "message")
+                role, said = message.get("role", kind), message.get("content")
+                written = message.get("model") == "<synthetic>" or any(line.get(key) is True for key in _MARKS)
+            case {"type": "attachment", "attachment": {"type": "queued_command"}}:
+                queued = values.mapping(line["attachment"], "attachment")
+                role, said, time = "user", queued.get("prompt"), queued.get("timestamp") or time
+                written = queued.get("commandMode", "prompt") != "prompt"
+            case _:
+                yield Skipped(document.source, f"a line of type {kind[:40]} holds no message")
+                return
+        content = _without_reminders(content_of(said))
         conversation, closing = self._session(line)
         yield from closing
-        role = values.role(message.get("role", kind))
-        if any(line.get(key) is True for key in ("isMeta", "isCompactSummary", "isApiErrorMessage")):
-            role = "system"
         yield from conversation.message(
-            role,
-            _without_reminders(content_of(message.get("content"))),
+            "system" if written or content.text.startswith(_WRITTEN) else values.role(role),
+            content,
             turn_id=values.text(line.get("uuid"), "uuid"),
             source=document.source,
-            time=values.when(line.get("timestamp")),
+            time=values.when(time),
         )
 
     def finish(self) -> Iterator[Item]:
@@ -59,7 +76,7 @@ class ClaudeCodeReader:
             yield from conversation.finish()
 
     def _session(self, line: dict[str, Json]) -> tuple[Conversation, Iterator[Item]]:
-        session, agent = values.text(line.get("sessionId"), "sessionId"), AGENT
+        session, agent = values.ident(line.get("sessionId")) or self._stem, AGENT
         if line.get("isSidechain") is True:
             sub = values.ident(line.get("agentId"))
             session += f"/agent-{sub}" if sub else "/sidechain"
@@ -105,7 +122,9 @@ def _recognises(document: Document) -> bool:
             return True
         case {"type": "summary", "leafUuid": _} | {"type": "file-history-snapshot", "snapshot": _}:
             return True
-        case {"type": "system", "subtype": _, "sessionId": _}:
+        case {"type": "system", "subtype": _, "sessionId": _} | {"type": "attachment", "attachment": dict()}:
+            return True
+        case {"type": "user" | "assistant", "message": dict(), "uuid": str()}:
             return True
     return False
 

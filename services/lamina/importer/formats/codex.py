@@ -29,6 +29,7 @@ _INJECTED = (
     "<permissions instructions>",
     "<turn_aborted>",
     "<skill>",
+    "<recommended_plugins>",
     "<INSTRUCTIONS>",
     "# AGENTS.md instructions for ",
 )
