@@ -4,50 +4,57 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from lamina.bus import Bus, Message, Outgoing, nats
 from lamina.bus.memory import MemoryBus, MemoryLog
 from lamina.bus.server import Server
 from lamina.bus.stream import ensure_stream
-from lamina.bus.subjects import STREAM_SUBJECTS
 from lamina.errors import Busy, Closed, Conflict, Forgotten, Invalid, Timeout, TooLarge, Unavailable
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")  # one server for all: a new log takes 5 ms
 
 SUBJECT = "lamina.ev.7.alice.turn-recorded"
 OTHER = "lamina.ev.8.bob.turn-recorded"
 Connect = Callable[[], Awaitable[Bus]]
 
 
-@pytest.fixture(params=["memory", "nats"])
-async def connect(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Connect]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
+    one = Server(tmp_path_factory.mktemp("home"))
+    await one.start()
+    yield one
+    await one.stop()
+
+
+@pytest_asyncio.fixture(params=["memory", "nats"], loop_scope="module")
+async def connect(request: pytest.FixtureRequest, server: Server) -> AsyncIterator[Connect]:
     """Opens connections to one fresh log; closes them all in the end."""
     log = MemoryLog()
-    server = Server(tmp_path) if request.param == "nats" else None
     opened: list[Bus] = []
 
     async def open_one() -> Bus:
-        if server is None:
+        if request.param == "memory":
             bus: Bus = MemoryBus(log)
         else:
             bus = await nats.connect(server.url, credentials=server.credentials)
         opened.append(bus)
         return bus
 
-    if server is not None:
-        await server.start()
-        first = await nats.connect(server.url, credentials=server.credentials)
-        await ensure_stream(first, max_bytes=256 * 1024 * 1024)
-        opened.append(first)
+    maker = await nats.connect(server.url, credentials=server.credentials)
+    if request.param == "nats":
+        await ensure_stream(maker, max_bytes=256 * 1024 * 1024)
     yield open_one
     for bus in opened:
         await bus.close()
-    if server is not None:
-        await server.stop()
+    if request.param == "nats":
+        await maker.connection.ask("$JS.API.STREAM.DELETE.LAMINA", b"", timeout_s=5)
+    await maker.close()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def bus(connect: Connect) -> Bus:
     return await connect()
 
@@ -563,7 +570,3 @@ class TestClose:
         await one.close()
 
         assert (await two.publish(SUBJECT, b"x")).seq == 1
-
-
-def test_the_subjects_of_the_stream() -> None:
-    assert STREAM_SUBJECTS == ("lamina.ev.>", "lamina.blob.>")

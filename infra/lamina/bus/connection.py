@@ -56,6 +56,8 @@ class Connection(Client):
         self._refused: asyncio.Future[None] = self._loop.create_future()
         self.watchers: set[Callable[[], None]] = set()
         """Called whenever the connection was lost, regained or closed."""
+        self.denials: dict[str, Callable[[], None]] = {}
+        """By subject in lower case: called when a publish that expects no answer was refused."""
 
     async def open(self, urls: list[str], options: dict[str, Any], timeout_s: float) -> None:
         """Connect for the first time. `Denied` for wrong credentials, `Unavailable` when no server answers."""
@@ -225,6 +227,8 @@ class Connection(Client):
             denied = next((one for one in subjects if one.lower() == subject), None)
             if denied is not None and not future.done():
                 future.set_exception(Denied(f"the credentials do not allow to publish to {denied}"))
+        if subject in self.denials:
+            self.denials[subject]()
         _log.warning("the bus refused a publish", subject=subject)
 
     def _on_reply(self, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:

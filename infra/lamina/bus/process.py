@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 from lamina.errors import Busy
 
-_PR_SET_PDEATHSIG = 1
+_LAUNCHER = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 15, 0, 0, 0)  # PR_SET_PDEATHSIG, SIGTERM
+if os.getppid() != int(sys.argv[1]):
+    sys.exit("the supervisor has gone")
+os.execv(sys.argv[2], sys.argv[2:])
+"""
 
 
-def die_with_parent() -> Callable[[], None] | None:
-    """What a child must do before it runs, so that Linux ends it when we die; None where there is no such thing
-    (there a stale child is found and ended at the next start)."""
+def dying_with_us(command: Sequence[str]) -> list[str]:
+    """A command that runs `command` so that Linux ends it (SIGTERM) when this process dies, however it dies.
+
+    A launcher asks for that and becomes the command; a `preexec_fn` would not be safe beside other threads.
+    Elsewhere there is no such thing: a stale child is found and ended at the next start.
+    """
     if sys.platform != "linux":
-        return None
-    prctl = ctypes.CDLL(None).prctl  # found before the fork: after it nothing may be allocated that others hold
-    parent = os.getpid()
-
-    def before_exec() -> None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return before_exec
+        return list(command)
+    return [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(os.getpid()), *command]
 
 
 async def end_stale(pid: int, marker: str, patience_s: float) -> None:

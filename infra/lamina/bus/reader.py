@@ -19,7 +19,8 @@ from nats.nuid import NUID
 from lamina.bus import api, wire
 from lamina.bus.api import ConsumerAnswer, Reply, answer_of, error_of
 from lamina.bus.port import Message
-from lamina.errors import Closed, Conflict, Invalid, LaminaError, Timeout, Transient, Unavailable
+from lamina.bus.subjects import STREAM
+from lamina.errors import Closed, Conflict, Denied, Invalid, LaminaError, Timeout, Transient, Unavailable
 
 if TYPE_CHECKING:
     from lamina.bus.nats import NatsBus
@@ -166,7 +167,7 @@ class NatsReader:
             "idle_heartbeat": HEARTBEAT_S * 10**9,
         }
         self._connection.send(
-            f"{api.CONSUMER_NEXT}.{self._consumer.decode()}",
+            self._next_subject,
             msgspec.json.encode(request),
             reply=f"{self._inbox}.{self._consumer.decode()}",
         )
@@ -202,7 +203,7 @@ class NatsReader:
     async def _create(self) -> None:
         name = f"{self._name}-{_nuid.next().decode()}"
         request = {
-            "stream_name": "LAMINA",
+            "stream_name": STREAM,
             "action": "create",
             "config": {
                 "name": name,
@@ -221,9 +222,10 @@ class NatsReader:
         answer = answer_of(reply, ConsumerAnswer, "making a consumer")
         if answer.error is not None:
             raise error_of(answer.error, "making a consumer")
+        self._forget_consumer()
         self._consumer = name.encode()
+        self._connection.denials[self._next_subject.lower()] = self._on_denied
         self._expected = 1
-        self._credit = 0
         if not self._buffer:
             self._pending = answer.num_pending
 
@@ -231,14 +233,26 @@ class NatsReader:
         """Rely on the consumer no more; the server is told so, and forgets it by itself where it did not hear."""
         if self._consumer:
             self._connection.send(f"{api.CONSUMER_DELETE}.{self._consumer.decode()}", b"")
-            self._consumer = b""
+        self._forget_consumer()
+
+    def _forget_consumer(self) -> None:
+        self._connection.denials.pop(self._next_subject.lower(), None)
+        self._consumer = b""
         self._credit = 0
+
+    @property
+    def _next_subject(self) -> str:
+        return f"{api.CONSUMER_NEXT}.{self._consumer.decode()}"
 
     # -- hearing
 
+    def _on_denied(self) -> None:
+        self._fail(Denied("the credentials do not allow to read from the stream"))
+        self._drop_consumer()
+        self._event.set()
+
     def _on_connection(self) -> None:
-        self._consumer = b""
-        self._credit = 0
+        self._forget_consumer()
         self._not_before = 0.0
         self._event.set()
 
@@ -281,6 +295,5 @@ class NatsReader:
             self._credit = max(0, self._credit - int(left))
         else:
             _log.info("a bus consumer ended", reader=self._name, why=reply.headers[9:80].decode("utf-8", "replace"))
-            self._consumer = b""
-            self._credit = 0
+            self._forget_consumer()
         self._event.set()

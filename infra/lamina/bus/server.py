@@ -140,15 +140,13 @@ class Server:
         for old in self.folder.glob("*.ports"):
             old.unlink()
         with (self.folder / "server.err").open("wb") as errors:
+            command = process.dying_with_us([str(binary), "-c", str(self._config_file)])
             self._child = await asyncio.create_subprocess_exec(
-                str(binary),
-                "-c",
-                str(self._config_file),
+                *command,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=errors,
                 start_new_session=True,  # a Ctrl-C at the terminal is the supervisor's to handle
-                preexec_fn=process.die_with_parent(),
             )
         self._keep(_Kept(self._child.pid, kept.port))
         try:

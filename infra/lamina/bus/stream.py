@@ -52,27 +52,29 @@ def default_max_bytes(store: Path) -> int:
 async def ensure_stream(
     bus: NatsBus,
     *,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int | None = None,
+    default: int = MAX_BYTES,
     replicas: int = 1,
     epoch: str | None = None,
     timeout_s: float = 10.0,
 ) -> StreamInfo:
     """Make the stream `LAMINA` where it is missing, check it where it stands; returns its state.
 
-    A new stream gets `epoch`, or a fresh one. Of a standing stream the limit alone follows `max_bytes`;
-    any other setting that breaks a promise of the log is `Invalid`, naming the key.
+    A new stream gets `epoch`, or a fresh one, and `max_bytes`, or `default`. Of a standing stream the limit
+    alone is set, where `max_bytes` is given; any other setting that breaks a promise of the log is `Invalid`,
+    naming the key.
     """
     reply = await bus.connection.ask(api.STREAM_INFO, b"{}", timeout_s=timeout_s)
     found = answer_of(reply, StreamAnswer, "looking at the stream")
     if found.error is None:
         check(found.config)
-        if found.config.get("max_bytes") != max_bytes:
+        if max_bytes is not None and found.config.get("max_bytes") != max_bytes:
             await _set(bus, api.STREAM_UPDATE, {**found.config, "max_bytes": max_bytes}, timeout_s)
     elif found.error.err_code == api.STREAM_MISSING:
         config = {
             **_FIXED,
             "name": STREAM,
-            "max_bytes": max_bytes,
+            "max_bytes": default if max_bytes is None else max_bytes,
             "num_replicas": replicas,
             "metadata": {EPOCH_KEY: epoch or str(uuid.uuid4()), LANES_KEY: str(LANES)},
         }
