@@ -191,6 +191,14 @@ def canonical(value: object) -> bytes:
         raise Invalid(f"this cannot be written as JSON: {error}") from error
 
 
+def type_of(data: Struct) -> str:
+    """The event type whose data this is; `Invalid` for any other object."""
+    name = _NAMES.get(type(data))
+    if name is None:
+        raise Invalid(f"{type(data).__name__} is no event type")
+    return name
+
+
 def make(
     data: Struct,
     *,
@@ -203,11 +211,8 @@ def make(
     cause: tuple[str, ...] = (),
 ) -> Event:
     """The event of `data`. Raises `Invalid` or `TooLarge`; nothing that it returns fails to decode."""
-    name = _NAMES.get(type(data))
-    if name is None:
-        raise Invalid(f"{type(data).__name__} is no event type")
     return make_raw(
-        name,
+        type_of(data),
         canonical(data),
         id=id,
         space=space,

@@ -63,9 +63,7 @@ async def recall(bus: Bus, positions: Positions, space: str, request: Recall) ->
         why = f"the keyword search did not end within {request.deadline_s} s"
         return _unavailable(degraded, "keywords", why, "ask again with a longer deadline_s or fewer words")
     except LaminaError as error:
-        return _unavailable(
-            degraded, "journal", str(error), "see `lamina status`; views are made again from the log"
-        )
+        return _unavailable(degraded, "journal", str(error), "see `lamina status`; views are made again from the log")
     items = _items(candidates, untoken(space), request)
     return Hits(
         status="found" if items else "none",

@@ -1,0 +1,108 @@
+"""Configuration: one frozen struct, read once. Flag > `LAMINA_*` > `config.toml` > default; unknown keys refuse."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from lamina.errors import Denied, Invalid
+
+MIB = 1024 * 1024
+
+
+class BusConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the log is. Without `url` the daemon runs its own server."""
+
+    url: str = ""
+    """An external NATS server or cluster, servers separated by commas."""
+    credentials: str = ""
+    """File with the credentials for it (`.creds`, or JSON with `user` and `password`)."""
+    max_bytes: int = 0
+    """Limit of the stream; 0: the smaller of 8 GiB and half of the free disk."""
+
+
+class OutboxConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a client keeps while the log is away."""
+
+    max_bytes: int = 256 * MIB
+
+
+class DaemonConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How `lamina up` runs."""
+
+    services: tuple[str, ...] = ()
+    """Which services run in the daemon's process; empty: all that are installed."""
+    log_level: str = "info"
+
+
+class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that can be configured."""
+
+    bus: BusConfig = field(default_factory=BusConfig)
+    outbox: OutboxConfig = field(default_factory=OutboxConfig)
+    daemon: DaemonConfig = field(default_factory=DaemonConfig)
+
+
+def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
+    """The configuration of a home. `Invalid` names the file, the key and, for a syntax error, the line."""
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raw = {}
+    except PermissionError as error:
+        raise Denied(f"{path}: not readable; check its permissions") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Invalid(f"{path}: {error}") from error
+    merged, origins = _with_environment(raw, os.environ if environ is None else environ)
+    try:
+        return _checked(msgspec.convert(merged, Config, strict=True))
+    except (msgspec.ValidationError, Invalid) as error:
+        where = f"{path}{f' and {origins}' if origins else ''}"
+        raise Invalid(f"{where}: {error}; `lamina config` lists every key") from error
+
+
+def _checked(config: Config) -> Config:
+    if config.daemon.log_level not in ("debug", "info", "warning", "error"):
+        raise Invalid(f"daemon.log_level must be debug, info, warning or error, not {config.daemon.log_level!r}")
+    for key, value in (("bus.max_bytes", config.bus.max_bytes), ("outbox.max_bytes", config.outbox.max_bytes)):
+        if value < 0:
+            raise Invalid(f"{key} must not be negative")
+    return config
+
+
+def _with_environment(raw: dict[str, Any], environ: Mapping[str, str]) -> tuple[dict[str, Any], str]:
+    """`LAMINA_BUS_URL` is `bus.url`, and so on for every key."""
+    merged = {key: dict(value) if isinstance(value, dict) else value for key, value in raw.items()}
+    origins = []
+    for section in Config.__struct_fields__:
+        for key, kind in _keys(section).items():
+            name = f"LAMINA_{section}_{key}".upper()
+            text = environ.get(name)
+            if text is None:
+                continue
+            table = merged.setdefault(section, {})
+            if isinstance(table, dict):
+                table[key] = _value(name, text, kind)
+                origins.append(name)
+    return merged, ", ".join(origins)
+
+
+def _value(name: str, text: str, kind: Any) -> Any:
+    if kind is int:
+        if not text.strip().lstrip("-").isdigit():
+            raise Invalid(f"{name} must be a whole number, not {text!r}")
+        return int(text)
+    if kind is str:
+        return text
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _keys(section: str) -> dict[str, Any]:
+    kind = {info.name: info.type for info in msgspec.structs.fields(Config)}[section]
+    return {info.name: info.type for info in msgspec.structs.fields(kind)}

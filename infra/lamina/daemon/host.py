@@ -1,0 +1,194 @@
+"""`lamina up`: a supervised server, the stream, and every service, under one lock a home."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from lamina.bus.monitor import monitored
+from lamina.bus.nats import Credentials, NatsBus, connect
+from lamina.bus.server import Server as NatsServer
+from lamina.bus.server import read_credentials
+from lamina.bus.stream import default_max_bytes, ensure_stream
+from lamina.config import Config
+from lamina.errors import Invalid, Transient, Unavailable
+from lamina.home import Home, Lock, Runtime
+from lamina.runtime.registry import Server, services
+from lamina.runtime.spec import Service
+from lamina.runtime.worker import Worker
+
+LOOK_S = 1.0
+log = structlog.get_logger()
+
+
+class Daemon:
+    """One a home. `run` returns after `stop`, a signal, idleness, or when the home is gone."""
+
+    def __init__(self, home: Home, config: Config, *, idle_exit_s: float | None = None) -> None:
+        self._home = home
+        self._config = config
+        self._idle_exit_s = idle_exit_s
+        self._stop = asyncio.Event()
+        self.why_stopped = ""
+
+    def stop(self, why: str) -> None:
+        if not self._stop.is_set():
+            self.why_stopped = why
+            self._stop.set()
+
+    async def run(self, ready: Callable[[Runtime], None]) -> None:
+        """Start everything, call `ready` once clients can connect, serve, and stop cleanly.
+
+        `Conflict` when another daemon has this home; whatever start-up raises is raised here.
+        """
+        self._home.prepare()
+        lock = Lock(self._home.run / "daemon.lock")
+        lock.require(f"another `lamina up` runs on {self._home.path}")
+        try:
+            async with contextlib.AsyncExitStack() as stack:
+                url, monitor_url, credentials = await self._server(stack)
+                bus = await stack.enter_async_context(_connected(url, credentials, "lamina-daemon"))
+                limit = self._config.bus.max_bytes or default_max_bytes(self._home.path)
+                await ensure_stream(bus, max_bytes=limit)
+                await stack.enter_async_context(_running(self._chosen(), bus, self._home))
+                runtime = Runtime(
+                    pid=os.getpid(),
+                    started_us=time.time_ns() // 1000,
+                    url=url,
+                    monitor_url=monitor_url,
+                    credentials=credentials,
+                    version=version("lamina"),
+                )
+                self._home.write_runtime(runtime)
+                stack.callback(self._home.clear_runtime, os.getpid())
+                with _signals(self.stop):
+                    ready(runtime)
+                    log.info("daemon_ready", home=str(self._home.path), url=url)
+                    await self._until_stopped(monitor_url)
+                log.info("daemon_stops", why=self.why_stopped)
+        finally:
+            lock.release()
+
+    async def _server(self, stack: contextlib.AsyncExitStack) -> tuple[str, str, str]:
+        """URL, monitor URL and credentials file of the server: a given one, or a child of ours."""
+        if self._config.bus.url:
+            return self._config.bus.url, "", self._config.bus.credentials
+        server = NatsServer(self._home.path, changed=lambda state, text: log.info("server", state=state, text=text))
+        await server.start()
+        stack.push_async_callback(server.stop)
+        return server.url, server.monitor_url, str(server.credentials_file)
+
+    def _chosen(self) -> list[Service[Any] | Server]:
+        installed = services()
+        wanted = self._config.daemon.services or tuple(installed)
+        return [service_named(name) for name in wanted]
+
+    async def _until_stopped(self, monitor_url: str) -> None:
+        idle_since = time.monotonic()
+        while not self._stop.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await self._stop.wait()
+            if not self._home.run.is_dir():
+                self.stop("the home is gone")
+            if self._idle_exit_s is not None and monitor_url:
+                if await _clients(monitor_url) > 0:
+                    idle_since = time.monotonic()
+                elif time.monotonic() - idle_since > self._idle_exit_s:
+                    self.stop(f"nobody was connected for {self._idle_exit_s:.0f} s")
+
+
+def service_named(name: str) -> Service[Any] | Server:
+    """The installed service `name`; `Invalid` lists them."""
+    installed = services()
+    if name not in installed:
+        raise Invalid(f"unknown service {name!r}; there are: {', '.join(installed)}")
+    return installed[name]
+
+
+async def run_worker(home: Home, config: Config, name: str, ready: Callable[[], None]) -> None:
+    """One more worker of one service, in this process, beside the daemon of the home; until a signal."""
+    service = service_named(name)
+    runtime = home.runtime()
+    url = config.bus.url or (runtime.url if runtime else "")
+    credentials = config.bus.credentials or (runtime.credentials if runtime else "")
+    if not url:
+        raise Unavailable(f"no daemon runs on {home.path}: start it with `lamina up`, or name a bus.url")
+    home.prepare()
+    stopped = asyncio.Event()
+    async with _connected(url, credentials, f"lamina-{name}") as bus, _running([service], bus, home):
+        with _signals(lambda _: stopped.set()):
+            ready()
+            await stopped.wait()
+
+
+@contextlib.asynccontextmanager
+async def _connected(url: str, credentials: str, name: str) -> AsyncIterator[NatsBus]:
+    known = read_credentials(Path(credentials)) if credentials else Credentials()
+    bus = await connect(url.split(","), credentials=known, name=name)
+    try:
+        yield bus
+    finally:
+        await bus.close()
+
+
+@contextlib.asynccontextmanager
+async def _running(chosen: Sequence[Service[Any] | Server], bus: NatsBus, home: Home) -> AsyncIterator[None]:
+    """The services as tasks, from the moment all are ready until the block ends; positions are then written."""
+    workers: list[Worker[Any]] = []
+    tasks: list[asyncio.Task[None]] = []
+    async with asyncio.TaskGroup() as group:
+        readies = []
+        for service in chosen:
+            ready = asyncio.Event()
+            readies.append(ready)
+            if isinstance(service, Service):
+                worker: Worker[Any] = Worker(service, bus, home)
+                workers.append(worker)
+                group.create_task(worker.run(ready), name=service.name)
+            else:
+                tasks.append(group.create_task(_served(service, bus, home, ready), name=service.name))
+        for ready in readies:
+            await ready.wait()
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            for worker in workers:
+                worker.stop()
+
+
+async def _served(service: Server, bus: NatsBus, home: Home, ready: asyncio.Event) -> None:
+    await service.serve(bus, home, ready)
+
+
+async def _clients(monitor_url: str) -> int:
+    """Connections to the server besides the daemon's own; 1 when it does not tell (better to stay up)."""
+    try:
+        connections = await monitored(monitor_url, "/connz?limit=64")
+    except Transient:
+        return 1
+    return sum(1 for one in connections.get("connections", ()) if one.get("name") != "lamina-daemon")
+
+
+@contextlib.contextmanager
+def _signals(stop: Callable[[str], object]) -> Any:
+    """SIGTERM and SIGINT ask for a clean stop."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop, signal.Signals(number).name)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)

@@ -1,0 +1,9 @@
+"""`python -m lamina.cli`: the same as `lamina`."""
+
+from __future__ import annotations
+
+import sys
+
+from lamina.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,89 @@
+"""What a caller gives, checked and made into event data; a long text or bytes become a blob beside it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from lamina.errors import Invalid, TooLarge
+from lamina.events import MAX_BLOB_BYTES, MAX_INLINE_BYTES, ROLES, Blob, Text
+
+MAX_NAME_CHARS = 1_000
+BINARY = "application/octet-stream"
+
+
+class Content(Struct, frozen=True):
+    """A text as it stands in the event, and the blob that must be published before it, if any."""
+
+    text: Text
+    blobs: tuple[tuple[Blob, bytes], ...] = ()
+
+
+def content(value: str | bytes, what: str, *, empty: bool = False) -> Content:
+    """`value` as event content. Bytes that are UTF-8 are text; other bytes are a blob.
+
+    `Invalid`: no text at all (unless `empty`), or a lone surrogate. `TooLarge`: above 64 MiB.
+    """
+    if isinstance(value, str):
+        try:
+            raw = value.encode()
+        except UnicodeEncodeError as error:
+            raise Invalid(f"{what} holds a lone surrogate; decode the bytes with errors='replace' first") from error
+    elif isinstance(value, bytes | bytearray | memoryview):
+        raw = bytes(value)
+    else:
+        raise Invalid(f"{what} must be text or bytes, not {type(value).__name__}")
+    if len(raw) > MAX_BLOB_BYTES:
+        raise TooLarge(f"{what} has {len(raw)} bytes; at most {MAX_BLOB_BYTES} are taken: split it")
+    text = _decoded(raw) if not isinstance(value, str) else value
+    if not empty and (not raw or (text is not None and not text.strip())):
+        raise Invalid(f"{what} is empty: there is nothing to remember")
+    if text is not None and len(raw) <= MAX_INLINE_BYTES:
+        return Content(text)
+    media = BINARY if text is None else Blob("", 0).media_type
+    blob = Blob(hashlib.sha256(raw).hexdigest(), len(raw), media)
+    return Content(blob, ((blob, raw),))
+
+
+def _decoded(raw: bytes) -> str | None:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def role(value: str) -> str:
+    """One of the four roles; `Invalid` names them."""
+    if value not in ROLES:
+        raise Invalid(f"unknown role {value!r}; there are: {', '.join(ROLES)}. Who spoke goes into name=")
+    return value
+
+
+def session_id(value: str) -> str:
+    """A session's name: any text but the empty one."""
+    if not isinstance(value, str) or not value:
+        raise Invalid("a session is needed: any name that stays the same over one conversation")
+    return value
+
+
+def name(value: str | None, what: str) -> str | None:
+    """A short text or None."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip():
+        raise Invalid(f"{what} must be a text that is not empty")
+    if len(value) > MAX_NAME_CHARS:
+        raise TooLarge(f"{what} has {len(value)} characters; at most {MAX_NAME_CHARS} are taken")
+    return value
+
+
+def arguments(value: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The arguments of a tool call: a JSON object."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise Invalid(f"arguments must be a mapping, not {type(value).__name__}")
+    return dict(value)

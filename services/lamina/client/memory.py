@@ -1,0 +1,320 @@
+"""`Memory`: one agent's way to its memory."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Generator, Mapping, Sequence
+from datetime import datetime
+from time import monotonic
+from types import TracebackType
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from lamina import config, events, ids, times
+from lamina.client import inputs
+from lamina.client.link import Link
+from lamina.client.outbox import Waiting
+from lamina.client.stubs import stub_text
+from lamina.errors import Conflict, Invalid, Timeout, Transient
+from lamina.events import Blob, Event, MemoryStated, SessionEnded, ToolReturned, TurnRecorded
+from lamina.home import Home
+from lamina.records import Accepted, Degraded, Hits, Stub, Where
+from lamina.records import Link as WhyLink
+from lamina.requests import MAX_QUERY_CHARS, Chain, Known, KnownIds, Position, Recall, Settled, Why
+
+R = TypeVar("R", bound=Struct)
+ASK_S = 0.5
+"""How long a publish with an id of the caller's waits to learn whether that id is known already."""
+REPLY_GRACE_S = 0.5
+
+
+class Memory:
+    """A client of one space. Make it with `Memory.open`; it is owned by the task that opened it.
+
+    Publishing returns once the event is fsynced in the log, or in this client's outbox while the log is away
+    (`Accepted.seq` is None then). It raises `Invalid` or `TooLarge` for input that cannot be kept as it is,
+    `Conflict` when the id given stands for something else already, `Full` when neither log nor outbox has room.
+    What raised is not in the log; what was returned is never lost. Reading never raises for a part that is away:
+    the answer says so.
+
+    Order is kept per client and session for calls that wait for one another.
+    """
+
+    def __init__(self, link: Link, *, space: str, agent: str, project: str) -> None:
+        self._link = link
+        self._space = space
+        self._token = ids.token(space)
+        self._agent = agent
+        self._project = project
+
+    @classmethod
+    def open(
+        cls,
+        *,
+        space: str,
+        home: str | os.PathLike[str] | None = None,
+        url: str | None = None,
+        agent: str = "",
+        project: str = "",
+    ) -> Opening:
+        """`async with Memory.open(space="alice") as m`.
+
+        Connects to the daemon of `home` (default: LAMINA_HOME, else ~/.lamina), which is started when there is
+        none, or to the NATS servers at `url`. Raises `Unavailable` when no daemon can be started, `Invalid` for
+        a wrong configuration or id, `Denied` for wrong credentials or permissions.
+        """
+        return Opening(space, Home(home), url, agent, project)
+
+    @property
+    def space(self) -> str:
+        return self._space
+
+    async def turn(
+        self,
+        role: str,
+        text: str | bytes,
+        *,
+        session: str,
+        name: str | None = None,
+        time: datetime | str | None = None,
+        turn_id: str | None = None,
+    ) -> Accepted:
+        """Record what somebody said.
+
+        `role` is user, assistant, system or tool; `name` is who spoke where the role does not say it. `time`
+        (aware, or RFC 3339 with an offset) defaults to now. With `turn_id` publishing again is one event, and
+        other text under the same id is `Conflict`.
+        """
+        content = inputs.content(text, "text")
+        data = TurnRecorded(
+            role=inputs.role(role),
+            text=content.text,
+            name=inputs.name(name, "name"),
+            turn_id=inputs.name(turn_id, "turn_id"),
+        )
+        return await self._record(data, content.blobs, inputs.session_id(session), turn_id, time)
+
+    async def tool_result(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None,
+        result: str | bytes,
+        *,
+        session: str,
+        call_id: str | None = None,
+        is_error: bool = False,
+        time: datetime | str | None = None,
+    ) -> Stub:
+        """Record a tool call with its whole result; the stub that comes back stands for it in the context.
+
+        A short result is its own stub. The stub is a pure function of the call: it waits for no model and for
+        no service, only for the log (or the outbox) to have the event.
+        """
+        content = inputs.content(result, "result", empty=True)
+        tool_name = inputs.name(tool, "tool")
+        if tool_name is None:
+            raise Invalid("tool must name the tool that was called")
+        given = inputs.arguments(arguments)
+        data = ToolReturned(
+            tool=tool_name,
+            arguments=given,
+            result=content.text,
+            call_id=inputs.name(call_id, "call_id"),
+            is_error=is_error,
+        )
+        accepted = await self._record(data, content.blobs, inputs.session_id(session), call_id, time)
+        node = ids.node_id(accepted.id)
+        text = await stub_text(node, tool_name, given, result, content, is_error=is_error)
+        return Stub(node=node, text=text, id=accepted.id, seq=accepted.seq)
+
+    async def end_session(self, session: str) -> Accepted:
+        """Nothing more comes in `session`: what was learnt of it becomes due at once."""
+        return await self._record(SessionEnded(), (), inputs.session_id(session), None, None)
+
+    async def remember(self, text: str, *, session: str = "", time: datetime | str | None = None) -> Accepted:
+        """State something to be remembered as it stands."""
+        content = inputs.content(text, "text")
+        return await self._record(MemoryStated(text=content.text), content.blobs, session, None, time)
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        session: str | None = None,
+        limit: int = 8,
+        budget_tokens: int = 1500,
+        layers: Sequence[str] | None = None,
+        where: Where | None = None,
+        deadline_s: float = 1.0,
+        min_seq: int | None = None,
+        now: datetime | str | None = None,
+    ) -> Hits:
+        """What the memory holds about `query`: found, none, or unavailable (why, and what to do).
+
+        At most `limit` items and `budget_tokens` tokens, within `deadline_s`. `min_seq` (an `Accepted.seq`)
+        waits for that event to be searchable. Raises `Invalid` for wrong arguments and nothing else.
+        """
+        request = Recall(
+            query=_query(query),
+            session=session or "",
+            limit=limit,
+            budget_tokens=budget_tokens,
+            layers=tuple(layers) if layers is not None else None,
+            where=where or Where(),
+            deadline_s=deadline_s,
+            min_seq=min_seq or 0,
+            now=times.aware(now) if now is not None else None,
+        )
+        try:
+            return await self.ask("recall", request, Hits, deadline_s + REPLY_GRACE_S)
+        except Transient as error:
+            part = Degraded("query", str(error), "start the daemon (`lamina up`) or see `lamina status`")
+            return Hits(status="unavailable", degraded=(part,))
+
+    async def why(self, id: str) -> tuple[WhyLink, ...]:
+        """The chain from a memory (its id, or a `turn_id` of yours) to the events it came from."""
+        return (await self.ask("why", Why(id=id), Chain, 5.0)).links
+
+    async def settled(self, timeout_s: float = 30.0, layers: Sequence[str] | None = None) -> None:
+        """Return once everything published before is folded and nothing of it is due.
+
+        Back-off, dead letters and vectors are not waited for; `layers` may name services, so `["vectors"]`
+        waits for them too. `Timeout` says what is behind, `Invalid` names an unknown layer.
+        """
+        until = monotonic() + timeout_s
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._link.emptied()
+        except TimeoutError as error:
+            raise Timeout(f"events still wait in the outbox after {timeout_s} s: the log is away") from error
+        left_s = max(0.0, until - monotonic())
+        request = Settled(timeout_s=left_s, layers=tuple(layers) if layers is not None else None)
+        await self.ask("settled", request, Position, left_s + REPLY_GRACE_S)
+
+    async def close(self) -> None:
+        """Let go of the connection; what waits in the outbox stays there for the next client."""
+        await self._link.close()
+
+    async def _record(
+        self,
+        data: Struct,
+        contents: tuple[tuple[Blob, bytes], ...],
+        session: str,
+        given: str | None,
+        time: datetime | str | None,
+    ) -> Accepted:
+        kind = events.type_of(data)
+        id = ids.source_id(self._space, session, given, kind) if given else ids.uuid7()
+        event = events.make(
+            data,
+            id=id,
+            space=self._space,
+            time=times.aware(time),
+            session=session,
+            agent=self._agent,
+            project=self._project,
+        )
+        if given:
+            known = await self._known(event)
+            if known is not None:
+                return known
+        raw = events.encode(event)
+        waiting = Waiting(ids.event_subject(self._token, kind), id, Raw(raw), tuple(b.sha256 for b, _ in contents))
+        ack = await self._link.publish(waiting, contents)
+        if ack is not None and ack.duplicate:
+            await self._same(event, ack.seq)
+        return Accepted(id, ack.seq if ack is not None else None)
+
+    async def _known(self, event: Event) -> Accepted | None:
+        """An id of the caller's that the space holds already: the first event's position, or `Conflict`.
+
+        Where the query service does not answer at once the log decides: views keep the first of an id.
+        """
+        try:
+            found = (await self.ask("known", Known(ids=(event.id,)), KnownIds, ASK_S)).ids.get(event.id)
+        except Transient:
+            return None
+        if found is None:
+            return None
+        seq, sha256 = found
+        if sha256 != event.sha256:
+            raise _conflict(event)
+        return Accepted(event.id, seq)
+
+    async def _same(self, event: Event, seq: int) -> None:
+        """The log has a message with this id at `seq`: does it say the same?"""
+        try:
+            stored = await self._link.bus.get(seq)
+        except Transient:
+            return  # the views keep the first of an id, whatever this answer would have been
+        if stored is not None and events.decode(stored.data).sha256 != event.sha256:
+            raise _conflict(event)
+
+    async def ask(self, verb: str, request: Struct, kind: type[R], timeout_s: float = 5.0) -> R:
+        """One request to the query service, for tools that know `lamina.requests`.
+
+        `Unavailable` when it is not there, `Timeout`, and whatever it refuses the request with.
+        """
+        payload = msgspec.json.encode(request)
+        reply = await self._link.bus.request(ids.rpc_subject(self._token, verb), payload, timeout_s=timeout_s)
+        return msgspec.json.decode(reply, type=kind)
+
+
+class Opening:
+    """What `Memory.open` gives: enter it (`async with`) or await it; whoever awaits it closes the `Memory`."""
+
+    def __init__(self, space: str, home: Home, url: str | None, agent: str, project: str) -> None:
+        if not isinstance(space, str) or not space:
+            raise Invalid("a space is needed: the name of the user, agent or project whose memory this is")
+        for value in (space, agent, project):
+            ids.token(value)
+        self._arguments = (space, agent, project)
+        self._home = home
+        self._url = url
+        self._memory: Memory | None = None
+
+    async def open(self) -> Memory:
+        settings = config.load(self._home.config)
+        link = Link(
+            self._home,
+            url=self._url or settings.bus.url,
+            credentials=settings.bus.credentials,
+            outbox_bytes=settings.outbox.max_bytes,
+        )
+        try:
+            await link.open()
+        except BaseException:
+            await link.close()
+            raise
+        space, agent, project = self._arguments
+        self._memory = Memory(link, space=space, agent=agent, project=project)
+        return self._memory
+
+    def __await__(self) -> Generator[Any, None, Memory]:
+        return self.open().__await__()
+
+    async def __aenter__(self) -> Memory:
+        return await self.open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._memory is not None:
+            await self._memory.close()
+
+
+def _query(query: str) -> str:
+    """A query that can travel: any text, its lone surrogates replaced, its length bounded."""
+    if not isinstance(query, str):
+        raise Invalid(f"the query must be text, not {type(query).__name__}")
+    return query[:MAX_QUERY_CHARS].encode("utf-8", "replace").decode()
+
+
+def _conflict(event: Event) -> Conflict:
+    return Conflict(
+        f"{event.type} {event.id} in session {event.session!r} was published before with other content: "
+        "give the new one an id of its own, or use correct() to change what is remembered"
+    )

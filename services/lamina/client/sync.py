@@ -1,0 +1,148 @@
+"""`SyncMemory`: the same client for code without an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from lamina.client.memory import Memory
+from lamina.errors import Closed
+from lamina.records import Accepted, Hits, Link, Stub, Where
+
+T = TypeVar("T")
+
+
+class SyncMemory:
+    """`with SyncMemory.open(space="alice") as m`: every method of `Memory`, blocking.
+
+    Runs a `Memory` on an event loop in a thread of its own; may be used from several threads at once. `close`
+    (or leaving the `with`) ends both. The contracts are those of `Memory`.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="lamina-sync", daemon=True)
+        self._memory: Memory | None = None
+
+    @classmethod
+    def open(
+        cls,
+        *,
+        space: str,
+        home: str | os.PathLike[str] | None = None,
+        url: str | None = None,
+        agent: str = "",
+        project: str = "",
+    ) -> Self:
+        """As `Memory.open`; connects at once."""
+        opening = Memory.open(space=space, home=home, url=url, agent=agent, project=project)
+        self = cls()
+        self._thread.start()
+        try:
+            self._memory = self._run(opening.open())
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def turn(
+        self,
+        role: str,
+        text: str | bytes,
+        *,
+        session: str,
+        name: str | None = None,
+        time: datetime | str | None = None,
+        turn_id: str | None = None,
+    ) -> Accepted:
+        return self._run(self._open.turn(role, text, session=session, name=name, time=time, turn_id=turn_id))
+
+    def tool_result(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None,
+        result: str | bytes,
+        *,
+        session: str,
+        call_id: str | None = None,
+        is_error: bool = False,
+        time: datetime | str | None = None,
+    ) -> Stub:
+        return self._run(
+            self._open.tool_result(
+                tool, arguments, result, session=session, call_id=call_id, is_error=is_error, time=time
+            )
+        )
+
+    def end_session(self, session: str) -> Accepted:
+        return self._run(self._open.end_session(session))
+
+    def remember(self, text: str, *, session: str = "", time: datetime | str | None = None) -> Accepted:
+        return self._run(self._open.remember(text, session=session, time=time))
+
+    def recall(
+        self,
+        query: str,
+        *,
+        session: str | None = None,
+        limit: int = 8,
+        budget_tokens: int = 1500,
+        layers: Sequence[str] | None = None,
+        where: Where | None = None,
+        deadline_s: float = 1.0,
+        min_seq: int | None = None,
+        now: datetime | str | None = None,
+    ) -> Hits:
+        return self._run(
+            self._open.recall(
+                query,
+                session=session,
+                limit=limit,
+                budget_tokens=budget_tokens,
+                layers=layers,
+                where=where,
+                deadline_s=deadline_s,
+                min_seq=min_seq,
+                now=now,
+            )
+        )
+
+    def why(self, id: str) -> tuple[Link, ...]:
+        return self._run(self._open.why(id))
+
+    def settled(self, timeout_s: float = 30.0, layers: Sequence[str] | None = None) -> None:
+        self._run(self._open.settled(timeout_s, layers))
+
+    def close(self) -> None:
+        """Idempotent."""
+        if self._memory is not None:
+            memory, self._memory = self._memory, None
+            asyncio.run_coroutine_threadsafe(memory.close(), self._loop).result()
+            self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def _open(self) -> Memory:
+        if self._memory is None:
+            raise Closed("this SyncMemory was closed; open another one")
+        return self._memory
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _end(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
