@@ -99,6 +99,16 @@ class SessionPage(Struct, frozen=True, kw_only=True):
     sessions: tuple[SessionInfo, ...]
 
 
+class Read(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`read`: a piece of a tool result, by one of query, lines and symbol, or from its start; answered by `Part`."""
+
+    node: str
+    query: str | None = None
+    lines: str | None = None
+    symbol: str | None = None
+    max_tokens: int = 1600
+
+
 class Why(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`why`: the chain from an item's id to the events it came from; answered by `Chain`."""
 

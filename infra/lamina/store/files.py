@@ -10,6 +10,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 from lamina.errors import Denied, DiskFull, LaminaError, Permanent
@@ -29,9 +30,12 @@ def translated_os(path: Path) -> Iterator[None]:
         raise kind(f"{path}: {error.strerror}") from error
 
 
+_WRITES = count()  # two services of one process may write the same blob at once
+
+
 def write_atomic(path: Path, data: bytes) -> None:
     """`path` holds `data` after this, or what it held before: temporary file, fsync, rename, fsync of the folder."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{next(_WRITES)}.tmp")
     with translated_os(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:

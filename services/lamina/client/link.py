@@ -10,15 +10,16 @@ from pathlib import Path
 
 import structlog
 
+from lamina import events
 from lamina.bus import Ack, Bus, blobs
 from lamina.bus.nats import Credentials, connect
 from lamina.bus.server import read_credentials
 from lamina.client.outbox import Outbox, Waiting, orphans
 from lamina.client.start import daemon
 from lamina.errors import Closed, Full, LaminaError, Timeout, Transient, Unavailable
-from lamina.events import Blob
+from lamina.events import Blob, Event
 from lamina.home import Home
-from lamina.ids import space_of
+from lamina.ids import node_id, space_of
 
 LOOK_S = 0.5
 CONNECT_S = 5.0
@@ -79,6 +80,16 @@ class Link:
         self._emptied.clear()
         self.outbox.put(waiting, [(blob.sha256, data) for blob, data in contents])
         self._work.set()
+        return None
+
+    def waiting(self, node: str) -> tuple[Event, dict[str, bytes]] | None:
+        """The tool result called `node`, with its blobs, if it waits in this client's outbox."""
+        if self.outbox.empty:
+            return None
+        for waiting in self.outbox.waiting():
+            if node_id(waiting.id) == node:
+                blobs_ = {sha256: self.outbox.blob(sha256).read_bytes() for sha256 in waiting.blobs}
+                return events.decode(bytes(waiting.event)), blobs_
         return None
 
     async def emptied(self) -> None:

@@ -17,18 +17,19 @@ from lamina import config, events, ids, times
 from lamina.client import inputs
 from lamina.client.link import Link
 from lamina.client.outbox import Waiting
-from lamina.client.stubs import stub_text
+from lamina.client.stubs import stub_text, waiting_part
 from lamina.errors import Conflict, Invalid, Timeout, Transient
 from lamina.events import Blob, Event, MemoryStated, SessionEnded, ToolReturned, TurnRecorded
 from lamina.home import Home
-from lamina.records import Accepted, Degraded, Hits, Stub, Where
+from lamina.records import Accepted, Degraded, Hits, Part, Stub, Where
 from lamina.records import Link as WhyLink
-from lamina.requests import MAX_QUERY_CHARS, Chain, Known, KnownIds, Position, Recall, Settled, Why
+from lamina.requests import MAX_QUERY_CHARS, Chain, Known, KnownIds, Position, Read, Recall, Settled, Why
 
 R = TypeVar("R", bound=Struct)
 ASK_S = 0.5
 """How long a publish with an id of the caller's waits to learn whether that id is known already."""
 REPLY_GRACE_S = 0.5
+READ_S = 10.0
 
 
 class Memory:
@@ -173,6 +174,27 @@ class Memory:
         except Transient as error:
             part = Degraded("query", str(error), "start the daemon (`lamina up`) or see `lamina status`")
             return Hits(status="unavailable", degraded=(part,))
+
+    async def read(
+        self,
+        node: str,
+        *,
+        query: str | None = None,
+        lines: str | None = None,
+        symbol: str | None = None,
+        max_tokens: int = 1600,
+    ) -> Part:
+        """A piece of the tool result `node` of this space, exact, with line numbers.
+
+        `query`: its best passages; `lines`: `"40"`, `"10-40"` or `"10-"`; `symbol`: a whole definition, such as
+        `"Foo.bar"`; none of them: from its start. `omitted` says what was left out and how to get it. `Invalid`
+        for an unknown node, a wrong range or two ways at once.
+        """
+        waiting = self._link.waiting(node)
+        if waiting is not None:
+            return waiting_part(node, waiting, query=query, lines=lines, symbol=symbol, max_tokens=max_tokens)
+        request = Read(node=node, query=query, lines=lines, symbol=symbol, max_tokens=max_tokens)
+        return await self.ask("read", request, Part, READ_S)
 
     async def why(self, id: str) -> tuple[WhyLink, ...]:
         """The chain from a memory (its id, or a `turn_id` of yours) to the events it came from."""

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 from lamina.client.memory import Memory
 from lamina.errors import Closed
-from lamina.records import Accepted, Hits, Link, Stub, Where
+from lamina.records import Accepted, Hits, Link, Part, Stub, Where
 
 T = TypeVar("T")
 
@@ -111,6 +111,17 @@ class SyncMemory:
                 now=now,
             )
         )
+
+    def read(
+        self,
+        node: str,
+        *,
+        query: str | None = None,
+        lines: str | None = None,
+        symbol: str | None = None,
+        max_tokens: int = 1600,
+    ) -> Part:
+        return self._run(self._open.read(node, query=query, lines=lines, symbol=symbol, max_tokens=max_tokens))
 
     def why(self, id: str) -> tuple[Link, ...]:
         return self._run(self._open.why(id))

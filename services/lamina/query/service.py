@@ -10,17 +10,31 @@ import msgspec
 from msgspec import Struct
 
 from lamina.bus import Bus
-from lamina.errors import Invalid, Timeout, Unavailable
+from lamina.errors import Invalid, Timeout, Transient, Unavailable
 from lamina.home import Home
-from lamina.ids import SUBJECT_ROOT, space_of
-from lamina.query import reads
+from lamina.ids import SUBJECT_ROOT, space_of, untoken
+from lamina.query import reads, refs
 from lamina.query.positions import Positions, layer_service
 from lamina.query.recall import recall
-from lamina.requests import Known, KnownIds, Position, Recall, SessionPage, Sessions, Settled, TurnPage, Turns, Why
+from lamina.requests import (
+    Known,
+    KnownIds,
+    Position,
+    Read,
+    Recall,
+    SessionPage,
+    Sessions,
+    Settled,
+    TurnPage,
+    Turns,
+    Why,
+)
 from lamina.runtime.registry import Server, fold_services
 from lamina.runtime.views import space_subject
+from lamina.store import Damaged
 
 R = TypeVar("R", bound=Struct)
+REF_WAIT_S = 3.0
 MAX_SETTLE_S = 24 * 3600.0
 
 
@@ -29,6 +43,7 @@ class Query:
 
     def __init__(self, bus: Bus, home: Home) -> None:
         self._bus = bus
+        self._home = home
         self._positions = Positions(bus, home)
         self._services = tuple(sorted(fold_services()))
         self._verbs: dict[str, Callable[[str, bytes], Awaitable[Struct]]] = {
@@ -38,6 +53,7 @@ class Query:
             "turns": self._turns,
             "sessions": self._sessions,
             "why": self._why,
+            "read": self._read,
         }
 
     async def serve(self, ready: asyncio.Event) -> None:
@@ -85,6 +101,32 @@ class Query:
     async def _why(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, Why)
         return await self._positions.read(space, "journal", lambda db: reads.why(db, request))
+
+    async def _read(self, space: str, payload: bytes) -> Struct:
+        request = _decoded(payload, Read)
+        root = self._home.spaces / space
+        ref = await self._ref(space, request.node)
+        return await asyncio.to_thread(refs.part, root, ref, request)
+
+    async def _ref(self, space: str, node: str) -> refs.Ref:
+        """The reference of a node, waiting for one that is in the log and not yet in the view."""
+        last = await self._bus.last(space_subject(space))
+        found: refs.Ref | None = None
+        if last is not None:
+            try:
+                found = await self._positions.read(space, "offload", lambda db: refs.find(db, node))
+            except (Damaged, Transient):
+                found = None
+            if found is None:
+                try:
+                    async with asyncio.timeout(REF_WAIT_S):
+                        await self._positions.wait(space, "offload", last.seq)
+                except TimeoutError as error:
+                    raise Unavailable(f"{node}: the references are not made yet; see `lamina status`") from error
+                found = await self._positions.read(space, "offload", lambda db: refs.find(db, node))
+        if found is None:
+            raise Invalid(f"no tool result of space {untoken(space)!r} is called {node[:40]!r}")
+        return found
 
     async def _nothing(self, space: str) -> bool:
         """Is the space empty? Otherwise wait a moment for its view, which may be being made."""

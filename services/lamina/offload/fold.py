@@ -1,0 +1,135 @@
+"""What the offload service keeps of a tool result: a reference file, its row, and what its stub saves. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from lamina import digest
+from lamina.errors import Conflict
+from lamina.events import Blob, Event, ToolReturned
+from lamina.ids import node_id
+from lamina.offload.refs import MAX_INLINE_BYTES, Header, with_pointer, with_text
+from lamina.runtime import Change, Key, Put, Recorded, Rows, WriteFile
+from lamina.store import Table
+from lamina.tokens import count
+
+VERSION = 1
+MAX_ARGUMENT_CHARS = 2_000
+TEXT = "text/plain; charset=utf-8"
+
+REFS = Table(
+    name="refs",
+    columns=(
+        *("node", "seq", "event", "session", "tool", "arguments", "call_id", "time"),
+        *("is_error", "media_type", "size_bytes", "sha256", "offset"),
+    ),
+    key=1,
+    ddl="""CREATE TABLE refs(
+  node TEXT PRIMARY KEY, seq INTEGER NOT NULL, event TEXT NOT NULL, session TEXT NOT NULL, tool TEXT NOT NULL,
+  arguments TEXT NOT NULL, call_id TEXT NOT NULL, time TEXT NOT NULL, is_error INTEGER NOT NULL,
+  media_type TEXT NOT NULL, size_bytes INTEGER NOT NULL, sha256 TEXT NOT NULL,
+  offset INTEGER) STRICT, WITHOUT ROWID;
+CREATE INDEX refs_session ON refs(session, seq);
+CREATE INDEX refs_call ON refs(call_id)""",
+)
+"""`offset`: where in the reference file the result begins; NULL when it is the blob `sha256`."""
+SAVED = Table(
+    name="saved",
+    columns=("session", "results", "result_tokens", "stub_tokens"),
+    key=1,
+    ddl="CREATE TABLE saved(session TEXT PRIMARY KEY, results INTEGER NOT NULL, result_tokens INTEGER NOT NULL, "
+    "stub_tokens INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+)
+TABLES = (REFS, SAVED)
+
+
+class State(Struct, frozen=True):
+    """Nothing is carried from one event of a space to the next but the rows."""
+
+
+class _Result(Struct, frozen=True):
+    """A result as bytes, and as text where it is one."""
+
+    raw: bytes
+    text: str | None
+    media_type: str
+
+
+def needs(recorded: Recorded) -> Sequence[Key]:
+    """Is this node known, and what has its session saved so far?"""
+    if recorded.event is None or not isinstance(recorded.data, ToolReturned):
+        return ()
+    return (("refs", (node_id(recorded.event.id),)), ("saved", (recorded.event.session,)))
+
+
+def fold(state: State, recorded: Recorded, rows: Rows) -> tuple[State, Sequence[Change]]:
+    """The reference of every tool result that is the first of its id."""
+    event, data = recorded.event, recorded.data
+    if event is None or not isinstance(data, ToolReturned):
+        return state, ()
+    node = node_id(event.id)
+    known = rows.get("refs", (node,))
+    if known is not None:
+        if known[2] != event.id:
+            raise Conflict(f"node {node} stands for event {known[2]} already")
+        return state, ()
+    result = _result(data, recorded)
+    header = _header(node, event, data, result)
+    files, offset = _files(header, result)
+    row = (
+        *(node, recorded.seq, event.id, event.session, data.tool, header.arguments, header.call_id, event.time),
+        *(int(data.is_error), result.media_type, header.size_bytes, header.sha256, offset),
+    )
+    return state, (*files, Put("refs", row), _saved(node, event, data, result, rows))
+
+
+def _result(data: ToolReturned, recorded: Recorded) -> _Result:
+    if isinstance(data.result, str):
+        return _Result(data.result.encode(), data.result, TEXT)
+    raw = recorded.blobs.get(data.result.sha256)
+    if raw is None:
+        raise Conflict(f"the blob {data.result.sha256[:12]} that the result is kept in is not to be had")
+    is_text = data.result.media_type.startswith("text/")
+    return _Result(raw, raw.decode("utf-8", "replace") if is_text else None, data.result.media_type)
+
+
+def _header(node: str, event: Event, data: ToolReturned, result: _Result) -> Header:
+    sha256 = data.result.sha256 if isinstance(data.result, Blob) else hashlib.sha256(result.raw).hexdigest()
+    return Header(
+        node=node,
+        tool=data.tool,
+        arguments=msgspec.json.encode(data.arguments, order="deterministic").decode()[:MAX_ARGUMENT_CHARS],
+        session=event.session,
+        call_id=data.call_id or "",
+        time=event.time,
+        status="failed" if data.is_error else "done",
+        size_bytes=len(result.raw),
+        lines=result.text.count("\n") + 1 if result.text is not None else 0,
+        media_type=result.media_type,
+        sha256=sha256,
+        event=event.id,
+    )
+
+
+def _files(header: Header, result: _Result) -> tuple[Sequence[WriteFile], int | None]:
+    path = f"refs/{header.node}.md"
+    if result.text is not None and header.size_bytes <= MAX_INLINE_BYTES:
+        body, offset = with_text(header, result.text)
+        return (WriteFile(path, body),), offset
+    blob = WriteFile(f"blobs/{header.sha256}", result.raw)
+    return (blob, WriteFile(path, with_pointer(header))), None
+
+
+def _saved(node: str, event: Event, data: ToolReturned, result: _Result, rows: Rows) -> Put:
+    """What the session's results would cost in a context, and what their stubs cost."""
+    before = rows.get("saved", (event.session,)) or (event.session, 0, 0, 0)
+    if result.text is None:
+        return Put("saved", (event.session, before[1] + 1, *before[2:]))
+    stub = digest.stub(node, data.tool, data.arguments, result.text, is_error=data.is_error)
+    whole = count(result.text)
+    short = whole if stub == result.text else count(stub)
+    return Put("saved", (event.session, before[1] + 1, before[2] + whole, before[3] + short))

@@ -1,0 +1,66 @@
+"""Reading tool results back: the row of a node, then the bytes its reference or blob holds."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from msgspec import Struct
+
+from lamina import digest
+from lamina.errors import Forgotten, Invalid
+from lamina.records import Part
+from lamina.requests import Read
+from lamina.store.files import translated_os
+
+MAX_READ_TOKENS = 200_000
+
+
+class Ref(Struct, frozen=True):
+    """Where a result lies: at `offset` of its reference file, or (None) in its blob."""
+
+    node: str
+    media_type: str
+    size_bytes: int
+    sha256: str
+    offset: int | None
+
+
+def find(db: sqlite3.Connection, node: str) -> Ref | None:
+    row = db.execute("SELECT node, media_type, size_bytes, sha256, offset FROM refs WHERE node = ?", (node,))
+    found = row.fetchone()
+    return Ref(*found) if found else None
+
+
+def part(root: Path, ref: Ref, request: Read) -> Part:
+    """The piece that was asked for. The paths come from the view, never from the request."""
+    if not 1 <= request.max_tokens <= MAX_READ_TOKENS:
+        raise Invalid(f"max_tokens must be 1 to {MAX_READ_TOKENS}, not {request.max_tokens}")
+    if not ref.media_type.startswith("text/"):
+        raise Invalid(f"{ref.node} is no text ({ref.media_type}): its {ref.size_bytes} bytes are blobs/{ref.sha256}")
+    passage = digest.read(
+        _text(root, ref),
+        query=request.query,
+        lines=request.lines,
+        symbol=request.symbol,
+        max_tokens=request.max_tokens,
+    )
+    return Part(
+        node=ref.node,
+        text=passage.text,
+        lines=passage.ranges,
+        total_lines=passage.total_lines,
+        omitted=passage.omitted,
+    )
+
+
+def _text(root: Path, ref: Ref) -> str:
+    path = root / "blobs" / ref.sha256 if ref.offset is None else root / "refs" / f"{ref.node}.md"
+    with translated_os(path):
+        try:
+            with path.open("rb") as file:
+                file.seek(ref.offset or 0)
+                raw = file.read(ref.size_bytes)
+        except FileNotFoundError as error:
+            raise Forgotten(f"{ref.node}: its file is gone; rebuild the offload view") from error
+    return raw.decode("utf-8", "replace")
