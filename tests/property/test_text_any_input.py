@@ -7,6 +7,7 @@ import sqlite3
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lamina import text
 
 ANY = st.text(st.characters(exclude_categories=())) | st.text(

@@ -12,6 +12,7 @@
     match(query) -> str | None                  a safe MATCH expression; None: nothing to search by keyword
     FTS_SEARCH                                  execute(FTS_SEARCH, (match(query), limit)) -> (number, score)
     query_terms(query) -> list[str]             the terms `match` asks for
+    rank(candidates, query) -> list[Ranked]     the order of the best 200 that FTS_SEARCH gave
 
 Every function accepts any str (NUL, lone surrogates, 100 MB) and never raises.
 """
@@ -29,8 +30,9 @@ from lamina.text.fulltext import (
 )
 from lamina.text.match import match, query_terms
 from lamina.text.normalise import normalise
+from lamina.text.rank import Candidate, Ranked, rank
 from lamina.text.stem import stem
-from lamina.text.stopwords import STOP_TERMS
+from lamina.text.stopwords import STOP_WORDS
 from lamina.text.tokens import terms, tokens
 
 __all__ = [
@@ -38,13 +40,16 @@ __all__ = [
     "FTS_INSERT",
     "FTS_SCHEMA",
     "FTS_SEARCH",
-    "STOP_TERMS",
+    "STOP_WORDS",
+    "Candidate",
     "Entry",
     "Previous",
+    "Ranked",
     "document",
     "match",
     "normalise",
     "query_terms",
+    "rank",
     "stem",
     "terms",
     "tokens",

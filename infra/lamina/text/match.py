@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from lamina.text.stopwords import STOP_TERMS
-from lamina.text.tokens import terms
+from lamina.text.stem import stem
+from lamina.text.stopwords import STOP_WORDS
+from lamina.text.tokens import tokens
 
 QUERY_TERMS = 64  # more add time, not recall
 QUERY_CHARS = 20_000  # read from the start of a pasted document
@@ -14,8 +15,9 @@ def query_terms(query: str) -> list[str]:
 
     Function words are left out unless the query has nothing else ("who are you?").
     """
-    distinct = list(dict.fromkeys(terms(query[:QUERY_CHARS])))
-    return ([term for term in distinct if term not in STOP_TERMS] or distinct)[:QUERY_TERMS]
+    words = tokens(query[:QUERY_CHARS])
+    telling = [word for word in words if word not in STOP_WORDS] or words
+    return list(dict.fromkeys(map(stem, telling)))[:QUERY_TERMS]
 
 
 def match(query: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Porter's English stemmer (M. F. Porter, 1980), as SQLite's FTS5 applies it."""
+"""English words to their stems: Porter's rules (M. F. Porter, 1980, as in SQLite's FTS5) and irregular forms."""
 
 from __future__ import annotations
 
@@ -6,6 +6,19 @@ import re
 
 _LONGEST = 64
 
+# The first word of a line stands for the rest, which no rule of endings can reach.
+_IRREGULAR_TABLE = """
+go goes went gone|buy bought|see saw seen|eat ate eaten|take took taken|give gave given|get got gotten|make made
+come came|know knew known|think thought|feel felt|find found|tell told|leave left|meet met|run ran|write wrote written
+speak spoke spoken|begin began begun|break broke broken|bring brought|build built|catch caught|choose chose chosen
+draw drew drawn|drink drank drunk|drive drove driven|fall fell fallen|feed fed|fight fought|fly flew flown
+forget forgot forgotten|grow grew grown|hear heard|hide hid hidden|hold held|keep kept|lead led|learn learnt|lend lent
+lose lost|mean meant|pay paid|ride rode ridden|ring rang rung|rise rose risen|say said|sell sold|send sent
+shake shook shaken|shoot shot|show shown|sing sang sung|sit sat|sleep slept|spend spent|stand stood|steal stole stolen
+swim swam swum|teach taught|throw threw thrown|understand understood|wake woke woken|wear wore worn|win won
+become became|child children|person people|man men|woman women|foot feet|tooth teeth|mouse mice|wife wives|life lives
+good better best|bad worse worst|2 two|3 three|4 four|5 five|6 six|7 seven|8 eight|9 nine|10 ten
+"""
 # A vowel is a, e, i, o, u, or y after a consonant; the measure counts vowel-consonant sequences.
 _C = "(?:[^aeiouy]|(?<=[aeiou])y|(?<![a-z])y)"
 _V = "(?:[aeiou]|(?<=[^aeiou])y)"
@@ -32,10 +45,19 @@ _STEP3 = _pairs(_STEP3_TABLE)
 _STEP4 = _STEP4_TABLE.split()
 
 
+def _irregular() -> dict[str, str]:
+    lines = _IRREGULAR_TABLE.replace("|", "\n").split("\n")
+    return {form: first for first, *forms in (line.split() for line in lines if line) for form in forms}
+
+
+_IRREGULAR = _irregular()
+
+
 def stem(word: str) -> str:
-    """Return the stem of a folded English word of 3 to 63 letters; anything else as it is."""
+    """Return the stem of a folded English word of 3 to 63 letters, anything else as it is."""
     if not 2 < len(word) < _LONGEST or not (word.isascii() and word.isalpha()):
         return word
+    word = _IRREGULAR.get(word, word)
     for step in (_plurals, _past, _y, _step2, _step3, _step4, _final):
         word = step(word)
     return word

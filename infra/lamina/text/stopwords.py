@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from lamina.text.stem import stem
-
 _ENGLISH = """
 a about above after again against all also am an and any are arent as at be because been before being
 below between both but by can cant could couldnt did didnt do does doesnt doing dont down during each
@@ -20,7 +18,7 @@ yours yourself yourselves
 _KOREAN = """
 에서 에게 한테 으로 까지 부터 하고 이랑 라고 이라 처럼 보다 마다 조차 이나 거나 지만 는데 은데 니까 면서
 습니 니다 입니 합니 있습 했습 었습 았습 인가 나요 가요 는지 을까 어요 아요 에요 예요 이에 이다 있다
-있는 있어 했다 하는 했던 했어 무엇 뭐가 뭐야 뭐를 뭐였 어디 언제 누구 누가 어떤 어떻 떻게 얼마 왜냐 저는
+있는 있어 했다 하는 했던 했어 무엇 뭐가 뭐야 뭐를 뭐였 어디 디에 언제 누구 누가 어떤 어떻 떻게 얼마 왜냐 저는
 나는 제가 내가 우리 너는 당신 그는 그녀 그것 이것 저것 그리 리고 그런 런데 하지 대해 대한 관한
 """
 _CHINESE = """
@@ -36,4 +34,4 @@ _JAPANESE = """
 """
 
 _LANGUAGES = (_ENGLISH, _KOREAN, _CHINESE, _JAPANESE)
-STOP_TERMS: frozenset[str] = frozenset(stem(word) for language in _LANGUAGES for word in language.split())
+STOP_WORDS = frozenset(word for language in _LANGUAGES for word in language.split())

@@ -15,8 +15,7 @@ _CACHED_CHARS = 32  # longer runs without a space are rarely met twice
 _CACHED_WORDS = 1 << 16
 
 CJK = (
-    "\u3005\u3006\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-    "\U00020000-\U0003ffff"
+    "\u3005\u3006\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _EMOJI = "\u2600-\u27bf\u2b50\u2b55\U0001f1e6-\U0001f1ff\U0001f300-\U0001f3fa\U0001f400-\U0001faff"
 _CHUNK = re.compile(
@@ -51,6 +50,11 @@ def terms(text: str) -> list[str]:
     for run in text.split():
         out += _short_terms(run) if len(run) <= _CACHED_CHARS else map(stem, _tokens(run))
     return out
+
+
+def is_cjk(token: str) -> bool:
+    """Whether a token comes from a run of Han, kana or Hangul."""
+    return _IS_CJK.match(token) is not None
 
 
 @lru_cache(_CACHED_WORDS)
