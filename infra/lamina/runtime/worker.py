@@ -8,7 +8,8 @@ import os
 import resource
 import time
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -17,17 +18,18 @@ from lamina.bus import Bus
 from lamina.errors import LaminaError
 from lamina.home import Home, alive
 from lamina.ids import LANES, SUBJECT_ROOT, applied_subject
-from lamina.runtime.apply import Cursor
+from lamina.runtime.apply import MAX_ERROR_CHARS, Cursor
 from lamina.runtime.decider import Decider
 from lamina.runtime.follower import Follower
 from lamina.runtime.index import Index
 from lamina.runtime.spec import Service
 from lamina.runtime.views import Views
-from lamina.store.files import write_atomic
+from lamina.store.files import translated_os
 
 S = TypeVar("S", bound=Struct)
 HEARTBEAT_S = 1.0
 FDS_PER_VIEW = 6
+BEAT_BYTES = 2_048
 
 
 class Heartbeat(Struct, frozen=True, kw_only=True):
@@ -128,7 +130,7 @@ class Worker(Generic[S]):
             made=self.decider.made,
             due=len(self.decider.due),
             errors=follower.errors,
-            last_error=follower.last_error,
+            last_error=follower.last_error[:MAX_ERROR_CHARS],
         )
 
     def _on_moved(self, space: str, cursor: Cursor[S]) -> None:
@@ -156,11 +158,17 @@ class Worker(Generic[S]):
                     await self._bus.notify(applied_subject(space, self.service.name), str(cursor.seq).encode())
 
     async def _beating(self) -> None:
-        while True:
-            beat: Any = msgspec.json.encode(self.heartbeat())
-            with contextlib.suppress(LaminaError):  # a full disk shows in status by the heartbeat's age
-                await asyncio.to_thread(write_atomic, self._beat_file(), beat)
-            await asyncio.sleep(HEARTBEAT_S)
+        """Write the heartbeat in place: no name is made in a home that somebody is removing."""
+        path = self._beat_file()
+        with translated_os(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("wb")
+        with file:
+            while True:
+                beat = msgspec.json.encode(self.heartbeat())
+                with contextlib.suppress(OSError):  # a full disk shows in status by the heartbeat's age
+                    os.pwrite(file.fileno(), beat.ljust(BEAT_BYTES), 0)
+                await asyncio.sleep(HEARTBEAT_S)
 
-    def _beat_file(self) -> Any:
+    def _beat_file(self) -> Path:
         return self._home.run / "workers" / f"{self.service.name}-{os.getpid()}.json"

@@ -56,6 +56,10 @@ class Link:
         self._work.set()
 
     @property
+    def connected(self) -> bool:
+        return not self._closed and self._bus is not None and self._bus.connected
+
+    @property
     def bus(self) -> Bus:
         """The connection; `Unavailable` while there is none, `Closed` after `close`."""
         if self._closed:

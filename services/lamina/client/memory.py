@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Generator, Mapping, Sequence
 from datetime import datetime
@@ -18,7 +19,7 @@ from lamina.client import inputs
 from lamina.client.link import Link
 from lamina.client.outbox import Waiting
 from lamina.client.stubs import stub_text, waiting_part
-from lamina.errors import Conflict, Invalid, Timeout, Transient
+from lamina.errors import Conflict, Invalid, LaminaError, Timeout, Transient
 from lamina.events import Blob, Event, MemoryStated, SessionEnded, ToolReturned, TurnRecorded
 from lamina.home import Home
 from lamina.records import Accepted, Degraded, Hits, Part, Stub, Where
@@ -30,6 +31,7 @@ ASK_S = 0.5
 """How long a publish with an id of the caller's waits to learn whether that id is known already."""
 REPLY_GRACE_S = 0.5
 READ_S = 10.0
+CLOSE_S = 30.0
 
 
 class Memory:
@@ -50,6 +52,7 @@ class Memory:
         self._token = ids.token(space)
         self._agent = agent
         self._project = project
+        self._published = False
 
     @classmethod
     def open(
@@ -217,8 +220,17 @@ class Memory:
         await self.ask("settled", request, Position, left_s + REPLY_GRACE_S)
 
     async def close(self) -> None:
-        """Let go of the connection; what waits in the outbox stays there for the next client."""
-        await self._link.close()
+        """Let go of the connection; what waits in the outbox stays there for the next client.
+
+        Waits, at most 30 s, for what was published here to be in the views, so that a folder that is copied or
+        removed next is at rest. Being cancelled ends the waiting; nothing depends on it.
+        """
+        try:
+            if self._published and self._link.connected:
+                with contextlib.suppress(LaminaError):
+                    await self.settled(CLOSE_S)
+        finally:
+            await self._link.close()
 
     async def _record(
         self,
@@ -246,6 +258,7 @@ class Memory:
         raw = events.encode(event)
         waiting = Waiting(ids.event_subject(self._token, kind), id, Raw(raw), tuple(b.sha256 for b, _ in contents))
         ack = await self._link.publish(waiting, contents)
+        self._published = True
         if ack is not None and ack.duplicate:
             await self._same(event, ack.seq)
         return Accepted(id, ack.seq if ack is not None else None)
