@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import structlog
@@ -59,6 +60,10 @@ async def connect(
     connection = Connection()
     options = {"name": name, **(credentials or Credentials()).options()}
     listed = [urls] if isinstance(urls, str) else list(urls)
+    if not listed:
+        raise Invalid("no URL of a bus was given")
+    for url in listed:
+        _check_url(url)
     await connection.open(listed, options, timeout_s)
     bus = NatsBus(connection)
     try:
@@ -245,6 +250,16 @@ def _direct_message(reply: Reply) -> Message:
         return Message(int(seq), subject, reply.data, times.micros(times.parse(at)), own or None)
     except (KeyError, ValueError, Invalid) as error:
         raise Unavailable("the bus gave a message without its position") from error
+
+
+def _check_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in ("nats", "tls", "ws", "wss") and parts.hostname and parts.port != 0
+    except ValueError:
+        known = False
+    if not known:
+        raise Invalid(f"{url[:200]!r} is no bus URL, such as nats://127.0.0.1:4222")
 
 
 _DIRECT = ("Nats-Sequence", "Nats-Subject", "Nats-Time-Stamp", "Nats-Stream", "Nats-Num-Pending")

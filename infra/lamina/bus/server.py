@@ -257,7 +257,7 @@ class Server:
             f"  password: {json.dumps(credentials.password)}",
             "}",
             "jetstream {",
-            f"  store_dir: {json.dumps(str(self.folder / 'jetstream'))}",
+            f"  store_dir: {json.dumps(str(self.folder))}",  # to which the server adds `jetstream`
             "  sync_interval: always",
             "  max_mem_store: 64MB",
             "  max_file_store: 1TB",  # the stream's own max_bytes is the limit
