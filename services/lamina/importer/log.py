@@ -26,11 +26,12 @@ _SAMPLE_BYTES = 4 * 1024 * 1024
 class Log(Iterator[Item]):
     """The records of one log, in its order. The file is closed at the end, by `close` or by leaving `with`.
 
-    `format` is its format, `size_bytes` the size of the file as stored (None for standard input),
-    `position_bytes` how far it was read.
+    `file` is what it was opened as, `format` its format, `size_bytes` the size of the file as stored (None for
+    standard input), `position_bytes` how far it was read.
     """
 
     def __init__(self, raw: io.RawIOBase, file: str, format: str = "auto", *, owned: bool = True) -> None:
+        self.file = file
         self._raw = raw
         self._owned = owned
         self.size_bytes = os.fstat(raw.fileno()).st_size if owned else None

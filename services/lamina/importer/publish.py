@@ -1,0 +1,263 @@
+"""Publish a log: in atomic batches, never far ahead of the journal, and only what is not there yet.
+
+Everything can be stopped at any point and begun again: a batch is in the log whole or not at all, and what is in
+the log is known by its id the next time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from time import monotonic
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct, field
+
+from lamina import ids, times
+from lamina.bus import Bus, Outgoing, blobs
+from lamina.errors import Conflict, Invalid, LaminaError, Permanent, Timeout, Transient
+from lamina.events import CHUNK_BYTES
+from lamina.importer.log import Log
+from lamina.importer.prepare import Prepared, label, prepare
+from lamina.importer.records import BadRecord, Call, Record, Skipped, Turn
+from lamina.requests import Known, KnownIds, Position, Settled
+
+BATCH_EVENTS = 500
+BATCH_BYTES = 8 * 1024 * 1024
+BATCH_PARTS = 400
+"""Small blobs that travel inside a batch; those beyond go before it. With the events they stay below 1,000."""
+PATIENCE_S = 30.0
+ANSWER_S = 5.0
+JOURNAL_S = 120.0
+"""How long the journal may take for a batch before the import gives up."""
+
+R = TypeVar("R", bound=Struct)
+T = TypeVar("T")
+
+
+class Progress(Struct, kw_only=True):
+    """How far the import of one log is; the same object is updated and, at the end, is the report.
+
+    `turns` and `calls` were published; `known` (ends of sessions too) were in memory already and changed nothing;
+    `skipped` counts by reason; `bad` could not be read, or stand in memory with other content.
+    """
+
+    file: str
+    format: str
+    turns: int = 0
+    calls: int = 0
+    sessions: int = 0
+    known: int = 0
+    bad: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    position_bytes: int = 0
+    size_bytes: int | None = None
+    seconds: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Turns and calls a second, known ones included."""
+        return (self.turns + self.calls + self.known) / self.seconds if self.seconds else 0.0
+
+    @property
+    def eta_s(self) -> float | None:
+        """Seconds still to go, by the bytes read; None where the size is not known."""
+        if not self.size_bytes or not self.position_bytes:
+            return None
+        return self.seconds * (self.size_bytes / self.position_bytes - 1)
+
+
+class Publisher:
+    """Publishes logs into one space. `bus` gives the connection as it is now, or raises `Unavailable`.
+
+    While the log is away every step is tried again for 30 s; then `Unavailable` or `Timeout` is raised, and the
+    same import goes on later where it stopped. `Full` and `Denied` are raised at once.
+    """
+
+    def __init__(
+        self,
+        bus: Callable[[], Bus],
+        space: str,
+        *,
+        skip_bad: bool = False,
+        on_bad: Callable[[BadRecord], None] = lambda bad: None,
+        on_progress: Callable[[Progress], None] = lambda progress: None,
+    ) -> None:
+        self._bus = bus
+        self._space = space
+        self._token = ids.token(space)
+        self._skip_bad = skip_bad
+        self._on_bad = on_bad
+        self._on_progress = on_progress
+        self._sent: deque[dict[str, str]] = deque(maxlen=4)  # batches the journal may not know yet: id -> sha256
+        self._blobs: deque[set[str]] = deque(maxlen=8)
+        self._folding: deque[asyncio.Task[Position]] = deque()
+
+    async def publish(self, log: Log) -> Progress:
+        """Publish every record of `log`; returns the report once all are fsynced in the log.
+
+        The first bad record stops the import with `Invalid`, unless bad ones are skipped: what stands before it is
+        published. What is in memory already changes nothing; other content under the same id is a bad record.
+        """
+        progress = Progress(file=log.file, format=log.format, size_bytes=log.size_bytes)
+        begun = monotonic()
+        batches = _batches(log, self._space, progress, times.aware(None))
+        try:
+            while (batch := await asyncio.to_thread(next, batches, None)) is not None:
+                stop = await self._publish(batch, progress)
+                progress.position_bytes = log.position_bytes
+                progress.seconds = monotonic() - begun
+                self._on_progress(progress)
+                if stop is not None:
+                    raise Invalid(f"{stop}; repair it, or leave out what cannot be taken with --skip-bad")
+            while self._folding:
+                await self._folding.popleft()
+        finally:
+            for task in self._folding:
+                task.cancel()
+            await asyncio.gather(*self._folding, return_exceptions=True)
+            self._folding.clear()
+        return progress
+
+    async def settled(self, layers: Sequence[str] | None, timeout_s: float) -> None:
+        """Return once everything published is folded by `layers` (None: by all); `Timeout` says what is behind."""
+        request = Settled(timeout_s=timeout_s, layers=None if layers is None else tuple(layers))
+        await self._ask("settled", request, Position, timeout_s + 1.0)
+
+    async def _publish(self, batch: Sequence[Prepared | BadRecord], progress: Progress) -> BadRecord | None:
+        """Publish what of a batch is not there yet; returns the bad record that stops the import, if any."""
+        there = await self._there(batch)
+        fresh: list[Prepared] = []
+        stop: BadRecord | None = None
+        for entry in batch:
+            found = there.get(entry.event.id) if isinstance(entry, Prepared) else None
+            if isinstance(entry, BadRecord) or (found is not None and found != entry.event.sha256):
+                bad = entry if isinstance(entry, BadRecord) else _conflict(entry)
+                progress.bad += 1
+                self._on_bad(bad)
+                if not self._skip_bad:
+                    stop = bad
+                    break
+            elif found is not None:
+                progress.known += 1
+            else:
+                there[entry.event.id] = entry.event.sha256
+                fresh.append(entry)
+        if fresh:
+            while len(self._folding) > 1:  # at most two batches are not folded yet
+                await self._folding.popleft()
+            await self._append(fresh)
+            self._sent.append({entry.event.id: entry.event.sha256 for entry in fresh})
+            self._folding.append(asyncio.create_task(self._folded(), name="lamina-import-folded"))
+        progress.turns += sum(isinstance(entry.record, Turn) for entry in fresh)
+        progress.calls += sum(isinstance(entry.record, Call) for entry in fresh)
+        return stop
+
+    async def _there(self, batch: Sequence[Prepared | BadRecord]) -> dict[str, str]:
+        """id -> sha256 of those that memory holds, or was just sent."""
+        asked = Known(ids=tuple(entry.event.id for entry in batch if isinstance(entry, Prepared)))
+        stored = await self._patiently(lambda: self._ask("known", asked, KnownIds, ANSWER_S))
+        there = {id: sha256 for id, (_, sha256) in stored.ids.items()}
+        for sent in self._sent:
+            there |= sent
+        return there
+
+    async def _folded(self) -> Position:
+        request = Settled(timeout_s=JOURNAL_S, layers=("journal",))
+        return await self._ask("settled", request, Position, JOURNAL_S + 1.0)
+
+    async def _append(self, batch: Sequence[Prepared]) -> None:
+        """Append a batch, its blobs before it; a doubt about what is stored is settled event by event."""
+        messages: list[Outgoing] = []
+        inside: set[str] = set()
+        for prepared in batch:
+            for blob, data in prepared.blobs:
+                if blob.sha256 in inside or any(blob.sha256 in known for known in self._blobs):
+                    continue
+                if len(data) <= CHUNK_BYTES and len(inside) < BATCH_PARTS:
+                    subject = ids.blob_subject(self._token, blob.sha256)
+                    messages.append(Outgoing(subject, data, None, {blobs.CHUNK: "1/1"}))
+                else:
+                    await self._put(data)
+                inside.add(blob.sha256)
+            messages.append(self._outgoing(prepared))
+        try:
+            await self._patiently(lambda: self._bus().publish_batch(messages), but=Timeout)
+        except (Conflict, Timeout):
+            await self._one_by_one(batch)
+        self._blobs.append(inside)
+
+    async def _one_by_one(self, batch: Sequence[Prepared]) -> None:
+        for prepared in batch:
+            for _, data in prepared.blobs:
+                await self._put(data)
+            await self._put_event(self._outgoing(prepared))
+
+    async def _put(self, data: bytes) -> None:
+        await self._patiently(lambda: blobs.put(self._bus(), self._token, data))
+
+    async def _put_event(self, message: Outgoing) -> None:
+        await self._patiently(lambda: self._bus().publish(message.subject, message.data, id=message.id))
+
+    def _outgoing(self, prepared: Prepared) -> Outgoing:
+        return Outgoing(ids.event_subject(self._token, prepared.event.type), prepared.raw, prepared.event.id)
+
+    async def _ask(self, verb: str, request: Struct, kind: type[R], timeout_s: float) -> R:
+        subject = ids.rpc_subject(self._token, verb)
+        reply = await self._bus().request(subject, msgspec.json.encode(request), timeout_s=timeout_s)
+        return msgspec.json.decode(reply, type=kind)
+
+    async def _patiently(self, step: Callable[[], Awaitable[T]], *, but: type[LaminaError] | None = None) -> T:
+        """`step`, tried again while the log is away, 30 s long; an error of kind `but` is raised at once."""
+        until = monotonic() + PATIENCE_S
+        wait_s = 0.1
+        while True:
+            try:
+                return await step()
+            except Transient as error:
+                if (but is not None and isinstance(error, but)) or monotonic() + wait_s > until:
+                    raise
+            await asyncio.sleep(wait_s)
+            wait_s = min(2.0, wait_s * 2)
+
+
+def _batches(log: Log, space: str, progress: Progress, now: datetime) -> Iterator[list[Prepared | BadRecord]]:
+    """The log in batches. What has no time gets the time of the import, a microsecond apart, so that it keeps its
+    order."""
+    batch: list[Prepared | BadRecord] = []
+    size_bytes = 0
+    sessions: set[str] = set()
+    for n, item in enumerate(log):
+        if isinstance(item, Skipped):
+            progress.skipped[item.why] = progress.skipped.get(item.why, 0) + 1
+            continue
+        batch.append(_entry(item, space, now + timedelta(microseconds=n)))
+        if not isinstance(item, BadRecord):
+            sessions.add(item.session)
+            progress.sessions = len(sessions)
+        last = batch[-1]
+        size_bytes += last.size_bytes if isinstance(last, Prepared) else 0
+        if len(batch) >= BATCH_EVENTS or size_bytes >= BATCH_BYTES:
+            yield batch
+            batch, size_bytes = [], 0
+    yield batch
+
+
+def _entry(item: Record | BadRecord, space: str, unknown_time: datetime) -> Prepared | BadRecord:
+    if isinstance(item, BadRecord):
+        return item
+    try:
+        return prepare(item, space, unknown_time)
+    except Permanent as error:
+        return BadRecord.at(item.source, f"{label(item)}: {error}")
+
+
+def _conflict(entry: Prepared) -> BadRecord:
+    return BadRecord.at(
+        entry.source,
+        f"{label(entry.record)} of session {entry.record.session} is in memory with other content: give the "
+        "conversation an id or the file a name of its own, or correct what is remembered with `lamina correct`",
+    )
