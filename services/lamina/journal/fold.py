@@ -31,13 +31,13 @@ TURNS = Table(
     name="turns",
     columns=(
         *("seq", "id", "type", "session", "role", "name", "turn_id"),
-        *("agent", "project", "time", "time_us", "at_us", "text"),
+        *("agent", "project", "time", "time_us", "at_us", "position", "text"),
     ),
     key=1,
     ddl="""CREATE TABLE turns(
   seq INTEGER PRIMARY KEY, id TEXT NOT NULL, type TEXT NOT NULL, session TEXT NOT NULL, role TEXT NOT NULL,
   name TEXT NOT NULL, turn_id TEXT NOT NULL, agent TEXT NOT NULL, project TEXT NOT NULL, time TEXT NOT NULL,
-  time_us INTEGER NOT NULL, at_us INTEGER NOT NULL, text TEXT NOT NULL) STRICT;
+  time_us INTEGER NOT NULL, at_us INTEGER NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL) STRICT;
 CREATE INDEX turns_session ON turns(session, seq)""",
 )
 INDEX = Table(name="turns_fts", columns=("rowid", "own", "before"), key=1, ddl=FTS_SCHEMA)
@@ -122,7 +122,7 @@ def _said(event: Event, recorded: Recorded, rows: Rows) -> Sequence[Change]:
             "turns",
             (
                 *(recorded.seq, event.id, event.type, event.session, role, name, turn_id),
-                *(event.agent, event.project, event.time, when, recorded.at_us, text),
+                *(event.agent, event.project, event.time, when, recorded.at_us, turns, text),
             ),
         ),
         Put("turns_fts", (recorded.seq, *entry.columns)),

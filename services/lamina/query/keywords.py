@@ -3,47 +3,50 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 
 from msgspec import Struct
 
+from lamina import text
 from lamina.records import Where
-from lamina.text import match
+from lamina.requests import Turn
 from lamina.times import micros
 
 CANDIDATES = 200
-COLUMNS = "t.seq, t.id, t.type, t.session, t.role, t.name, t.turn_id, t.agent, t.project, t.time, t.time_us, t.text"
+TURN_COLUMNS = "seq, id, type, session, role, name, turn_id, agent, project, time, text"
+_COLUMNS = "SELECT t.seq, t.session, t.position, t.role"
+_JOIN = "CROSS JOIN turns t ON t.seq ="
+_MATCH = "turns_fts MATCH ? AND f.rank MATCH 'bm25(1.0, 0.5)'"
+_BEST = "ORDER BY f.rank, f.rowid LIMIT ?"
 
 
-class Candidate(Struct, frozen=True):
-    """A turn that holds a word of the query, with its BM25 score (higher is better)."""
+class Found(Struct, frozen=True):
+    """A turn that the query speaks for, its keyword score, and the parts that add up to it."""
 
-    seq: int
-    id: str
-    type: str
-    session: str
-    role: str
-    name: str
-    turn_id: str
-    agent: str
-    project: str
-    time: str
-    time_us: int
-    text: str
+    turn: Turn
     score: float
+    parts: Mapping[str, float]
 
 
-def search(db: sqlite3.Connection, query: str, where: Where, limit: int) -> list[Candidate]:
-    """The best candidates for `query`, best first, ties by age; none when the query has no word to look for."""
-    expression = match(query)
+def search(db: sqlite3.Connection, query: str, where: Where, limit: int) -> list[Found]:
+    """The best `limit` turns for `query`, best first, ties by age; none when it has no word to look for."""
+    expression = text.match(query)
     if expression is None:
         return []
     conditions, values = _filters(where)
-    sql = (
-        f"SELECT {COLUMNS}, -f.rank FROM turns_fts f JOIN turns t ON t.seq = f.rowid "  # noqa: S608 - own names
-        f"WHERE turns_fts MATCH ? {conditions} ORDER BY f.rank, f.rowid LIMIT ?"
-    )
+    if conditions:  # the filter comes before the ranking: every find is joined
+        sql = f"{_COLUMNS}, -f.rank FROM turns_fts f {_JOIN} f.rowid WHERE {_MATCH} {conditions} {_BEST}"  # noqa: S608
+    else:  # the best alone are joined
+        sql = f"{_COLUMNS}, f.score FROM (SELECT rowid, -rank AS score FROM turns_fts f WHERE {_MATCH} {_BEST}) f "
+        sql += f"{_JOIN} f.rowid"
     rows = db.execute(sql, (expression, *values, max(limit, CANDIDATES)))
-    return [Candidate(*row) for row in rows]
+    ranked = text.rank((text.Candidate(*row) for row in rows), query)[:limit]
+    return [Found(_turn(db, found.turn), found.score, found.parts) for found in ranked]
+
+
+def _turn(db: sqlite3.Connection, seq: int) -> Turn:
+    row = db.execute(f"SELECT {TURN_COLUMNS} FROM turns WHERE seq = ?", (seq,)).fetchone()  # noqa: S608 - own names
+    return Turn(**dict(zip(TURN_COLUMNS.split(", "), row, strict=True)))
 
 
 def _filters(where: Where) -> tuple[str, list[str | int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
+from lamina.query.keywords import TURN_COLUMNS
 from lamina.records import Link
 from lamina.requests import (
     Chain,
@@ -20,7 +21,6 @@ from lamina.requests import (
 from lamina.times import from_micros, text_of
 
 MAX_PAGE = 1_000
-TURN_COLUMNS = "seq, id, type, session, role, name, turn_id, agent, project, time, text"
 
 
 def known(db: sqlite3.Connection, request: Known) -> KnownIds:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from lamina.bus import Bus
 from lamina.errors import Invalid, LaminaError
 from lamina.ids import untoken
-from lamina.query.keywords import Candidate, search
+from lamina.query.keywords import Found, search
 from lamina.query.positions import Positions
 from lamina.records import LAYERS, Degraded, Hits, Item
 from lamina.requests import MAX_LIMIT, MAX_QUERY_CHARS, Recall
@@ -51,10 +51,10 @@ async def recall(bus: Bus, positions: Positions, space: str, request: Recall) ->
         floor = max(1, min(request.min_seq, head))
         await _reach(positions, space, floor, started + WAIT_SHARE * request.deadline_s, degraded)
 
-        def leg(db: sqlite3.Connection) -> tuple[int, list[Candidate]]:
+        def leg(db: sqlite3.Connection) -> tuple[int, list[Found]]:
             wanted = request.layers is None or "l0" in request.layers
             query = request.query[:MAX_QUERY_CHARS]
-            found = search(db, query, request.where, request.limit) if wanted else []
+            found = search(db, query, request.where, _pool(request)) if wanted else []
             return int(read_meta(db, "applied_seq", 0)), found
 
         async with asyncio.timeout(until_s - time.monotonic()):
@@ -94,36 +94,42 @@ async def _reach(positions: Positions, space: str, seq: int, until_s: float, deg
         degraded.append(Degraded("journal", why, "ask again; see `lamina status` if it does not move"))
 
 
-def _items(candidates: Sequence[Candidate], space: str, request: Recall) -> tuple[Item, ...]:
-    """The best candidates that fit the limit and the budget; one too long for all of it is cut, and marked so."""
+def _pool(request: Recall) -> int:
+    """More than the limit, so that one too long for the rest of the budget makes room for a shorter one."""
+    return 2 * request.limit
+
+
+def _items(found: Sequence[Found], space: str, request: Recall) -> tuple[Item, ...]:
+    """The best that fit the limit and the budget; a first one too long for all of it is cut, and marked so."""
     items: list[Item] = []
     left = request.budget_tokens
-    for candidate in candidates:
+    for one in found:
         if len(items) == request.limit or left < MIN_TOKENS:
             break
-        text, size = candidate.text, count(candidate.text)
+        text, size = one.turn.text, count(one.turn.text)
         if size > left:
             if items:
                 continue
             text = text[: max(1, len(text) * left // (size + 1) - len(CUT))] + CUT
             size = left
         left -= size
-        items.append(_item(candidate, text, space))
+        items.append(_item(one, text, space))
     return tuple(items)
 
 
-def _item(candidate: Candidate, text: str, space: str) -> Item:
+def _item(found: Found, text: str, space: str) -> Item:
+    turn = found.turn
     return Item(
         layer="l0",
-        id=candidate.id,
+        id=turn.id,
         text=text,
-        score=round(candidate.score, 6),
-        parts={"keyword": round(candidate.score, 6)},
-        time=candidate.time,
+        score=found.score,
+        parts=dict(found.parts),
+        time=turn.time,
         space=space,
-        session=candidate.session,
-        role=candidate.role,
-        name=candidate.name,
-        sources=(candidate.id,),
-        turn_ids=(candidate.turn_id,) if candidate.turn_id else (),
+        session=turn.session,
+        role=turn.role,
+        name=turn.name,
+        sources=(turn.id,),
+        turn_ids=(turn.turn_id,) if turn.turn_id else (),
     )
