@@ -8,18 +8,52 @@ import os
 import signal
 import sys
 import time
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
 
-from lamina import config, log
+from msgspec import Struct
+
 from lamina.cli.command import DONE, Command, Context
-from lamina.daemon import Daemon, run_worker
-from lamina.errors import Timeout
-from lamina.home import Home, Runtime, alive
-from lamina.runtime.registry import services
+from lamina.cli.running import running
+from lamina.errors import Invalid, Timeout
+
+if TYPE_CHECKING:
+    from lamina.home import Home, Runtime
 
 STOP_S = 15.0
 
 
+class Started(Struct, frozen=True, kw_only=True):
+    """A daemon that takes clients: its process and where it listens."""
+
+    pid: int
+    started_us: int
+    url: str
+    monitor_url: str
+    credentials: str
+    version: str
+
+
+class Stopped(Struct, frozen=True):
+    """`pid` is null, and `stopped` false, where nothing ran."""
+
+    stopped: bool
+    pid: int | None
+
+
+class Working(Struct, frozen=True):
+    """A worker that follows the log."""
+
+    service: str
+    pid: int
+
+
 def _up(context: Context, options: argparse.Namespace) -> int:
+    from lamina import config, log
+    from lamina.daemon import Daemon
+
+    if options.idle_exit is not None and not options.idle_exit > 0:
+        raise Invalid(f"--idle-exit must be above 0 seconds, not {options.idle_exit:g}")
     settings = config.load(context.home.config)
     log.configure(settings.daemon.log_level)
     daemon = Daemon(context.home, settings, idle_exit_s=options.idle_exit)
@@ -46,21 +80,21 @@ def _up_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _down(context: Context, _: argparse.Namespace) -> int:
-    runtime = context.home.runtime()
-    if runtime is None:
-        stopped = False
-    else:
-        os.kill(runtime.pid, signal.SIGTERM)
-        _wait_gone(context.home, runtime.pid)
-        stopped = True
+    runtime = running(context.home)
+    if runtime is not None:
+        stop(context.home, runtime.pid)
     if context.json:
-        context.document({"stopped": stopped, "pid": runtime.pid if runtime else None})
+        context.document(Stopped(stopped=runtime is not None, pid=runtime.pid if runtime else None))
     else:
         context.line(f"stopped process {runtime.pid}" if runtime else f"nothing runs on {context.home.path}")
     return DONE
 
 
-def _wait_gone(home: Home, pid: int) -> None:
+def stop(home: Home, pid: int) -> None:
+    """Ask the daemon `pid` of `home` to end, and wait for it; `Timeout` when it does not."""
+    from lamina.home import alive
+
+    os.kill(pid, signal.SIGTERM)
     until = time.monotonic() + STOP_S
     while alive(pid):
         if time.monotonic() > until:
@@ -69,12 +103,15 @@ def _wait_gone(home: Home, pid: int) -> None:
 
 
 def _worker(context: Context, options: argparse.Namespace) -> int:
+    from lamina import config, log
+    from lamina.daemon import run_worker
+
     settings = config.load(context.home.config)
     log.configure(settings.daemon.log_level)
 
     def ready() -> None:
         if context.json:
-            context.document({"service": options.service, "pid": os.getpid()})
+            context.document(Working(options.service, os.getpid()))
         elif sys.stdout.isatty():
             context.line(f"worker of {options.service}, process {os.getpid()}; Ctrl-C ends it")
 
@@ -83,7 +120,8 @@ def _worker(context: Context, options: argparse.Namespace) -> int:
 
 
 def _worker_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("service", metavar="SERVICE", help=f"one of: {', '.join(services())}")
+    names = sorted(point.name for point in entry_points(group="lamina.services"))
+    parser.add_argument("service", metavar="SERVICE", choices=names, help=f"one of: {', '.join(names)}")
 
 
 up = Command(
@@ -93,14 +131,20 @@ up = Command(
     "it by themselves when it is not there; run it yourself to keep it.",
     run=_up,
     configure=_up_options,
-    examples=("lamina up", "lamina --home /srv/lamina up --json", "lamina up --idle-exit 300"),
+    examples=(
+        "lamina up                               # stays in the foreground; Ctrl-C ends it",
+        "lamina up --idle-exit 300               # ends when nobody was connected for five minutes",
+        "lamina --home /srv/lamina up --json &   # one line of JSON once it takes clients",
+    ),
+    outputs={"up": Started},
 )
 down = Command(
     name="down",
     help="stop what `up` runs",
     description="Stop the daemon of a home cleanly. Nothing accepted is lost; clients wait in their outboxes.",
     run=_down,
-    examples=("lamina down",),
+    examples=("lamina down", "lamina down --json"),
+    outputs={"down": Stopped},
 )
 worker = Command(
     name="worker",
@@ -109,5 +153,6 @@ worker = Command(
     "one service are safe: a view's lock and the numbers of decisions keep them apart.",
     run=_worker,
     configure=_worker_options,
-    examples=("lamina worker journal",),
+    examples=("lamina worker journal   # beside the daemon's own; Ctrl-C ends it",),
+    outputs={"worker": Working},
 )

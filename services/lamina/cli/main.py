@@ -1,130 +1,91 @@
-"""Parsing, dispatch and the last net: every error becomes one line with cause and remedy, and an exit code."""
+"""Dispatch and the last net: every error becomes one line with cause and remedy, and an exit code."""
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points, version
-from typing import NoReturn
 
-from lamina import log
-from lamina.cli.command import FAILED, USAGE, Command, Context
+from lamina.cli.command import DONE, FAILED, USAGE, Command, Context
+from lamina.cli.output import printable
+from lamina.cli.parser import Parser, defaults, head_parser, load, meant, overview, verb_parser, verbs
 from lamina.errors import Invalid, LaminaError
-from lamina.home import DEFAULT_HOME, Home
 
-GROUP = "lamina.commands"
 INTERRUPTED = 130
-DEFAULT_SPACE = "default"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; returns the exit code: 0 done, 1 failed, 2 usage, 130 interrupted."""
-    log.configure(os.environ.get("LAMINA_LOG_LEVEL", "warning"))
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    _prepare_streams()
     try:
-        parser = _parser(_wanted(arguments))
-        options = parser.parse_args(arguments)
-        command: Command | None = getattr(options, "command", None)
-        if command is None:
-            parser.print_help()
-            return USAGE
-        context = Context(
-            home=Home(options.home), space=options.space, json=options.json, out=sys.stdout, err=sys.stderr
-        )
-        return command.run(context, options)
+        code = _run(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
     except LaminaError as error:
-        return _failed(error, arguments)
+        return _failed(f"{type(error).__name__}: {error}")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read us has enough
         return FAILED
+    except OSError as error:
+        return _failed(
+            f"{error.filename or 'the system'}: {error.strerror or error}; `lamina doctor` looks for the cause"
+        )
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; what was accepted is kept, the same command goes on where it stopped\n")
         return INTERRUPTED
+    return code
 
 
-def _failed(error: LaminaError, arguments: Sequence[str]) -> int:
-    kind = type(error).__name__
-    sys.stderr.write(f"lamina: {kind}: {error}\n")
+def _run(arguments: list[str]) -> int:
+    head = head_parser()
+    before, verb, after = _split(arguments)
+    options, unknown = head.parse_known_args(before, defaults())
+    if unknown:
+        head.unknown(unknown)
+    if options.help or verb is None:
+        sys.stdout.write(overview([load(point) for point in verbs()]) + "\n")
+        return DONE if options.help else USAGE
+    known = {point.name: point for point in verbs()}
+    if verb not in known:
+        head.error(f"unknown verb {printable(verb)!r}{meant(verb, known)}")
+    command = load(known[verb])
+    return _run_verb(command, verb_parser(command), after, options)
+
+
+def _run_verb(command: Command, parser: Parser, after: list[str], options: argparse.Namespace) -> int:
+    chosen, unknown = parser.parse_known_args(after, options)
+    if unknown:
+        parser.unknown(unknown)
+
+    from lamina import log  # what the list of verbs does not need
+    from lamina.home import Home
+
+    level = os.environ.get("LAMINA_LOG_LEVEL", "warning")
+    if level not in log.LEVELS:
+        raise Invalid(f"LAMINA_LOG_LEVEL must be one of {', '.join(log.LEVELS)}, not {level!r}")
+    log.configure(level)
+    context = Context(home=Home(chosen.home), space=chosen.space, json=chosen.json, out=sys.stdout, err=sys.stderr)
+    return command.run(context, chosen)
+
+
+def _split(arguments: list[str]) -> tuple[list[str], str | None, list[str]]:
+    """What stands before the verb, the verb, and what stands after it."""
+    index = 0
+    while index < len(arguments) and arguments[index].startswith("-"):
+        index += 2 if arguments[index] in ("--home", "--space") else 1
+    if index >= len(arguments):
+        return arguments, None, []
+    return arguments[:index], arguments[index], arguments[index + 1 :]
+
+
+def _failed(message: str) -> int:
+    sys.stderr.write(f"lamina: {printable(message)}\n")
     return FAILED
 
 
-def _wanted(arguments: Sequence[str]) -> str | None:
-    """The verb, if one is named: then only its code is loaded."""
-    names = {point.name for point in verbs()}
-    if any(argument in ("-h", "--help", "--version") for argument in arguments) and arguments[0] not in names:
-        return None
-    return next((argument for argument in arguments if argument in names), None)
-
-
-@cache
-def verbs() -> tuple[EntryPoint, ...]:
-    """The installed verbs, by name."""
-    return tuple(sorted(entry_points(group=GROUP), key=lambda point: point.name))
-
-
-def load(point: EntryPoint) -> Command:
-    """The command behind an entry point. `Invalid` when it is none."""
-    command = point.load()
-    if not isinstance(command, Command) or command.name != point.name:
-        raise Invalid(f"entry point {point.name} = {point.value} in {GROUP} does not give a command of that name")
-    return command
-
-
-class _Parser(argparse.ArgumentParser):
-    """Usage errors in one line, with the way to the help."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(USAGE, f"lamina: {message}\nTry: {self.prog} --help\n")
-
-
-def _parser(only: str | None) -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="lamina",
-        description="Memory for AI agents: nothing lost, everything traceable, offline.",
-        epilog="Start with `lamina demo`. `lamina VERB --help` shows examples.",
-    )
-    parser.add_argument("--version", action="version", version=f"lamina {version('lamina')}")
-    _global_options(parser, defaults=True)
-    subparsers = parser.add_subparsers(title="verbs", metavar="VERB", parser_class=_Parser)
-    for point in verbs():
-        if only is None or point.name == only:
-            _add(subparsers, load(point))
-    return parser
-
-
-def _add(subparsers: argparse._SubParsersAction[_Parser], command: Command) -> None:
-    examples = "\n".join(f"  {line}" for line in command.examples)
-    parser = subparsers.add_parser(
-        command.name,
-        help=command.help,
-        description=command.description or command.help,
-        epilog=f"examples:\n{examples}" if examples else None,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    _global_options(parser, defaults=False)
-    command.configure(parser)
-    parser.set_defaults(command=command)
-
-
-def _global_options(parser: argparse.ArgumentParser, *, defaults: bool) -> None:
-    """The options that every verb takes, before or after its name."""
-    group = parser.add_argument_group("options of every verb")
-
-    def default(value: object) -> object:
-        return value if defaults else argparse.SUPPRESS
-
-    group.add_argument(
-        "--home", metavar="DIR", default=default(None), help=f"the home (LAMINA_HOME; default {DEFAULT_HOME})"
-    )
-    group.add_argument(
-        "--space",
-        metavar="NAME",
-        default=default(os.environ.get("LAMINA_SPACE", DEFAULT_SPACE)),
-        help=f"whose memory (LAMINA_SPACE; default {DEFAULT_SPACE!r})",
-    )
-    group.add_argument(
-        "--json", action="store_true", default=default(False), help="JSON on stdout instead of text for people"
-    )
+def _prepare_streams() -> None:
+    """JSON is UTF-8 whatever the locale; a character that a terminal cannot show never ends a command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")

@@ -5,18 +5,29 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from datetime import date, datetime, timedelta
+from datetime import time as clock
+from typing import TYPE_CHECKING, TypeVar
 
 from lamina import times
 from lamina.cli.command import DONE, FAILED, Command, Context
-from lamina.client import Memory
-from lamina.records import Hits, Where
-from lamina.requests import SessionPage, Sessions, TurnPage, Turns
+from lamina.cli.conversation import moment_text
+from lamina.cli.output import one_line
+from lamina.errors import Invalid
+from lamina.query.shows import SHOWS
+from lamina.records import LAYERS, Hits, Item, Link, Where
+
+if TYPE_CHECKING:  # the client loads the bus, which the list of verbs does not need
+    from lamina.client import Memory
 
 R = TypeVar("R")
+LINES = 12
 
 
-def _with_memory(context: Context, work: Callable[[Memory], Awaitable[R]]) -> R:
+def with_memory(context: Context, work: Callable[[Memory], Awaitable[R]]) -> R:
+    """`work` on the memory that the global options name."""
+    from lamina.client import Memory
+
     async def run() -> R:
         async with Memory.open(space=context.space, home=context.home.path) as memory:
             return await work(memory)
@@ -27,10 +38,10 @@ def _with_memory(context: Context, work: Callable[[Memory], Awaitable[R]]) -> R:
 def _recall(context: Context, options: argparse.Namespace) -> int:
     where = Where(
         sessions=tuple(options.session or ()),
-        since=times.parse(options.since) if options.since else None,
-        until=times.parse(options.until) if options.until else None,
+        since=moment(options.since, end=False) if options.since else None,
+        until=moment(options.until, end=True) if options.until else None,
     )
-    hits = _with_memory(
+    hits = with_memory(
         context,
         lambda memory: memory.recall(
             options.query,
@@ -48,81 +59,107 @@ def _recall(context: Context, options: argparse.Namespace) -> int:
     return FAILED if hits.status == "unavailable" else DONE
 
 
+def moment(text: str, *, end: bool) -> datetime:
+    """RFC 3339 with an offset, or a day (2026-11-30) of this machine's zone: its first or last moment."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        try:
+            return times.parse(text)
+        except Invalid as error:
+            raise Invalid(f"{error}, nor a day such as 2026-11-30") from error
+    first = datetime.combine(day, clock()).astimezone()
+    return first + timedelta(days=1, microseconds=-1) if end else first
+
+
 def _print_hits(context: Context, hits: Hits) -> None:
-    for item in hits.items:
-        who = item.name or item.role
-        context.line(f"{item.time[:16].replace('T', ' ')}  {who}  ({item.layer}, {item.session}, {item.score:.2f})")
-        for line in item.text.strip().splitlines():
-            context.line(f"    {printable(line)}")
+    printer = context.printer
+    if hits.persona:
+        printer.panel("always known", hits.persona)
+    for index, item in enumerate(hits.items):
+        if index:
+            printer.line()
+        _print_item(context, item)
     if hits.status == "none":
-        context.line("nothing found")
+        printer.line(f"nothing found in space {context.space!r}")
     for part in hits.degraded:
         context.note(f"lamina: {part.part}: {part.why}; {part.remedy}")
 
 
-def printable(line: str) -> str:
-    """A line that cannot steer the terminal it is shown on."""
-    return "".join(c if c.isprintable() or c == "\t" else "�" for c in line)
+def _print_item(context: Context, item: Item) -> None:
+    printer = context.printer
+    printer.parts(
+        (moment_text(item.time), "dim"),
+        ("  ", ""),
+        (one_line(item.name or item.role or item.layer), "bold"),
+        (f"  {item.layer} · {one_line(item.session) or 'no session'} · {item.score:.2f}", "dim"),
+    )
+    left = printer.block(item.text, most=LINES)
+    if left:
+        printer.line(f"    … {left} more lines: `lamina why {item.id}`", "dim")
 
 
 def _recall_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", help="what to look for, in any language")
-    parser.add_argument("--limit", type=int, default=8, metavar="N", help="at most so many items (default 8)")
-    parser.add_argument("--budget-tokens", type=int, default=1500, metavar="N", help="and so many tokens (1500)")
-    parser.add_argument("--layers", metavar="L0,L1", help="only these layers (default: all)")
+    parser.add_argument("--limit", type=int, default=8, metavar="N", help="at most so many items (default: 8)")
+    parser.add_argument(
+        "--budget-tokens", type=int, default=1500, metavar="N", help="at most so many tokens (default: 1500)"
+    )
+    parser.add_argument("--layers", metavar="L0,L1", help=f"only these layers, of {','.join(LAYERS)} (default: all)")
     parser.add_argument("--session", action="append", metavar="NAME", help="only this session (may be repeated)")
-    parser.add_argument("--since", metavar="TIME", help="not before this time (RFC 3339 with an offset)")
-    parser.add_argument("--until", metavar="TIME", help="not after this time")
-    parser.add_argument("--deadline", type=float, default=1.0, metavar="SECONDS", help="answer within (default 1)")
+    parser.add_argument("--since", metavar="TIME", help="not before this day or RFC 3339 time with an offset")
+    parser.add_argument("--until", metavar="TIME", help="not after this day or time")
+    parser.add_argument(
+        "--deadline",
+        type=float,
+        default=1.0,
+        metavar="SECONDS",
+        help="answer within, with what there is (default: 1)",
+    )
 
 
 def _show(context: Context, options: argparse.Namespace) -> int:
-    if options.what == "sessions":
-        page = _with_memory(
-            context, lambda memory: memory.ask("sessions", Sessions(limit=options.limit), SessionPage)
-        )
-        if context.json:
-            context.document(page)
-        else:
-            for info in page.sessions:
-                end = "  ended" if info.ended else ""
-                context.line(
-                    f"{info.last[:16].replace('T', ' ')}  {info.turns:6d} turns  {printable(info.session)}{end}"
-                )
-        return DONE
-    request = Turns(session=options.session, limit=options.limit, newest=True)
-    turns = _with_memory(context, lambda memory: memory.ask("turns", request, TurnPage))
-    if context.json:
-        for turn in turns.turns:
-            context.document(turn)
-        return DONE
-    for turn in turns.turns:
-        context.line(f"{turn.time[:16].replace('T', ' ')}  {turn.name or turn.role}  [{printable(turn.session)}]")
-        for line in turn.text.strip().splitlines():
-            context.line(f"    {printable(line)}")
-    if turns.more:
-        context.note(f"only the last {options.limit} are shown; --limit shows more")
-    return DONE
+    return SHOWS[options.what].run(context, options, with_memory)
 
 
 def _show_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=("log", "sessions"), help="log: what was said; sessions: which there are")
+    parser.add_argument(
+        "what", choices=tuple(SHOWS), help="; ".join(f"{name}: {show.help}" for name, show in SHOWS.items())
+    )
     parser.add_argument("--session", metavar="NAME", help="only this session")
-    parser.add_argument("--limit", type=int, default=50, metavar="N", help="at most so many, the last ones (50)")
+    parser.add_argument(
+        "--limit", type=int, default=50, metavar="N", help="at most so many, the last ones (default: 50)"
+    )
+    parser.add_argument(
+        "--lines",
+        type=int,
+        default=20,
+        metavar="N",
+        help="cut longer texts after so many lines; 0: never (default: 20)",
+    )
 
 
 def _why(context: Context, options: argparse.Namespace) -> int:
-    links = _with_memory(context, lambda memory: memory.why(options.id))
+    links = with_memory(context, lambda memory: memory.why(options.id))
     if context.json:
         context.document(links)
-    for link in links if not context.json else ():
-        context.line(f"{link.layer}  {link.id}  seq {link.seq}  {link.time}  [{printable(link.session)}]")
-        for line in link.text.strip().splitlines():
-            context.line(f"    {printable(line)}")
+    for index, link in enumerate(links if not context.json else ()):
+        _print_link(context, link, first=index == 0)
     if not links:
-        context.note(f"lamina: nothing in space {context.space!r} has the id {options.id!r}")
+        context.note(
+            f"lamina: nothing in space {context.space!r} has the id {options.id!r}; `recall --json` gives ids"
+        )
         return FAILED
     return DONE
+
+
+def _print_link(context: Context, link: Link, *, first: bool) -> None:
+    printer = context.printer
+    if not first:
+        printer.line("  ↓ comes from", "dim")
+    place = f"event {link.seq} of the log · {one_line(link.session) or 'no session'}" if link.seq is not None else ""
+    printer.parts((link.layer, "bold"), (f"  {moment_text(link.time)}  {link.id}  {place}".rstrip(), "dim"))
+    printer.block(link.text)
 
 
 def _why_options(parser: argparse.ArgumentParser) -> None:
@@ -131,26 +168,38 @@ def _why_options(parser: argparse.ArgumentParser) -> None:
 
 recall = Command(
     name="recall",
-    help="find what was said",
+    help="find what is remembered about something",
+    description="Search the memory of a space, in any language. The answer is one of three: found, none, or "
+    "unavailable (exit code 1), and what could not be looked at is named.",
     run=_recall,
     configure=_recall_options,
     examples=(
-        'lamina recall "which database?"',
-        'lamina recall "데이터베이스" --json',
-        "lamina recall plan --session s1",
+        'lamina recall "which database did we choose?"',
+        'lamina recall "데이터베이스" --limit 3 --json',
+        "lamina recall plan --session s1 --since 2026-11-01",
     ),
+    outputs={"recall": Hits},
 )
 show = Command(
     name="show",
-    help="look at the memory",
+    help="look at the memory: its log, sessions, spaces",
+    description="Read what is remembered, as it was said. Tool results are folded; nothing is changed.",
     run=_show,
     configure=_show_options,
-    examples=("lamina show log", "lamina show log --session s1 --limit 20", "lamina show sessions --json"),
+    examples=(
+        "lamina show log                          # the last 50 turns, like a conversation",
+        "lamina show log --session s1 --lines 0   # one session, nothing cut",
+        "lamina show sessions --json",
+        "lamina show spaces                       # every memory of this home",
+    ),
+    outputs={f"show {name}": show.output for name, show in SHOWS.items()},
 )
 why = Command(
     name="why",
     help="where a memory comes from",
+    description="The chain from a memory down to the events it was made of.",
     run=_why,
     configure=_why_options,
-    examples=("lamina why 01a22e78-d49f-70cc-a6c0-65c3a13e4394",),
+    examples=("lamina why 01a22e78-d49f-70cc-a6c0-65c3a13e4394", "lamina why my-turn-17 --json"),
+    outputs={"why": tuple[Link, ...]},
 )

@@ -1,0 +1,135 @@
+"""What `lamina show` can show: one entry each in `SHOWS`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from lamina import ids, times
+from lamina.cli.command import DONE, Context
+from lamina.cli.conversation import moment_text, print_turns
+from lamina.cli.output import Column, one_line, size_text
+from lamina.errors import LaminaError
+from lamina.requests import SessionPage, Sessions, Turn, TurnPage, Turns
+
+
+class WithMemory(Protocol):
+    """Runs work on the memory that the global options name."""
+
+    def __call__(self, context: Context, work: Callable[[Any], Awaitable[Any]]) -> Any: ...
+
+
+class Show(Struct, frozen=True, kw_only=True):
+    """`output` is the type of each document that `--json` writes."""
+
+    help: str
+    run: Callable[[Context, argparse.Namespace, WithMemory], int]
+    output: Any
+
+
+class SpaceInfo(Struct, frozen=True, kw_only=True):
+    """A space of this home. `sessions`, `turns` and `last` are null while its journal cannot be read."""
+
+    space: str
+    folder: str
+    log_bytes: int
+    sessions: int | None = None
+    turns: int | None = None
+    last: str | None = None
+
+
+def _log(context: Context, options: argparse.Namespace, with_memory: WithMemory) -> int:
+    request = Turns(session=options.session, limit=options.limit, newest=True)
+    page: TurnPage = with_memory(context, lambda memory: memory.ask("turns", request, TurnPage))
+    if context.json:
+        for turn in page.turns:
+            context.document(turn)
+        return DONE
+    print_turns(context.printer, page.turns, most_lines=max(0, options.lines))
+    if not page.turns:
+        of = f" in session {options.session!r}" if options.session else ""
+        context.line(f"nothing was said yet{of} in space {context.space!r}")
+    if page.more:
+        context.note(f"only the last {len(page.turns)} turns are shown; --limit shows more")
+    return DONE
+
+
+def _sessions(context: Context, options: argparse.Namespace, with_memory: WithMemory) -> int:
+    request = Sessions(limit=options.limit)
+    page: SessionPage = with_memory(context, lambda memory: memory.ask("sessions", request, SessionPage))
+    if context.json:
+        context.document(page)
+    elif not page.sessions:
+        context.line(f"no sessions yet in space {context.space!r}")
+    else:
+        columns = (Column("last"), Column("turns", right=True), Column("session"), Column(""))
+        rows = [
+            (moment_text(one.last), str(one.turns), one_line(one.session), "ended" if one.ended else "")
+            for one in page.sessions
+        ]
+        context.printer.table(columns, rows)
+    return DONE
+
+
+def _spaces(context: Context, options: argparse.Namespace, _: WithMemory) -> int:
+    spaces = [_space(context, name) for name in context.home.space_names()]
+    spaces.sort(key=lambda space: space.last or "", reverse=True)
+    shown = spaces[: options.limit]
+    if context.json:
+        for space in shown:
+            context.document(space)
+        return DONE
+    if not spaces:
+        context.line(f"no spaces yet on {context.home.path}")
+        return DONE
+    columns = (
+        Column("last"),
+        *(Column(title, right=True) for title in ("sessions", "turns", "log")),
+        Column("space"),
+    )
+    rows = [
+        (
+            moment_text(one.last) if one.last else "?",
+            "?" if one.sessions is None else str(one.sessions),
+            "?" if one.turns is None else str(one.turns),
+            size_text(one.log_bytes),
+            one_line(one.space),
+        )
+        for one in shown
+    ]
+    context.printer.table(columns, rows)
+    if len(spaces) > len(shown):
+        context.note(f"{len(shown)} of {len(spaces)} spaces are shown; --limit shows more")
+    return DONE
+
+
+def _space(context: Context, name: str) -> SpaceInfo:
+    from lamina.store.driver import connect, translated
+
+    folder = context.home.space(name)
+    size = sum(file.stat().st_size for file in (folder / "log").glob("*.jsonl"))
+    plain = SpaceInfo(space=name, folder=ids.token(name), log_bytes=size)
+    view = folder / "views" / "journal.db"
+    if not view.exists():
+        return plain
+    try:
+        with translated(view):
+            db = connect(view, readonly=True)
+            try:
+                row = db.execute("SELECT count(*), coalesce(sum(turns), 0), max(last_us) FROM sessions").fetchone()
+            finally:
+                db.close()
+    except LaminaError:
+        return plain
+    last = times.text_of(times.from_micros(row[2])) if row[2] is not None else None
+    return SpaceInfo(space=name, folder=plain.folder, log_bytes=size, sessions=row[0], turns=row[1], last=last)
+
+
+SHOWS = {
+    "log": Show(help="what was said", run=_log, output=Turn),
+    "sessions": Show(help="which sessions there are", run=_sessions, output=SessionPage),
+    "spaces": Show(help="which memories this home holds", run=_spaces, output=SpaceInfo),
+}
