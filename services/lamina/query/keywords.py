@@ -35,10 +35,10 @@ def search(db: sqlite3.Connection, query: str, where: Where, limit: int) -> list
         return []
     conditions, values = _filters(where)
     if conditions:  # the filter comes before the ranking: every find is joined
-        sql = f"{_COLUMNS}, -f.rank FROM turns_fts f {_JOIN} f.rowid WHERE {_MATCH} {conditions} {_BEST}"  # noqa: S608
+        sql = f"{_COLUMNS}, -f.rank FROM turns_fts f {_JOIN} f.rowid WHERE {_MATCH} {conditions} {_BEST}"
     else:  # the best alone are joined
-        sql = f"{_COLUMNS}, f.score FROM (SELECT rowid, -rank AS score FROM turns_fts f WHERE {_MATCH} {_BEST}) f "
-        sql += f"{_JOIN} f.rowid"
+        best = f"SELECT rowid, -rank AS score FROM turns_fts f WHERE {_MATCH} {_BEST}"  # noqa: S608 - own names
+        sql = f"{_COLUMNS}, f.score FROM ({best}) f {_JOIN} f.rowid"
     rows = db.execute(sql, (expression, *values, max(limit, CANDIDATES)))
     ranked = text.rank((text.Candidate(*row) for row in rows), query)[:limit]
     return [Found(_turn(db, found.turn), found.score, found.parts) for found in ranked]
