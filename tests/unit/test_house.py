@@ -67,6 +67,13 @@ def test_every_package_says_that_it_is_one() -> None:
     assert [relative(folder) for folder in sorted(packages) if not (folder / "__init__.py").is_file()] == []
 
 
+def test_types_are_checked_everywhere() -> None:
+    """mypy refuses a folder without Python files, so the list grows with the tree."""
+    checked = set(PYPROJECT["tool"]["mypy"]["files"])
+
+    assert {path.relative_to(ROOT).parts[0] for path in python_files()} - checked == set()
+
+
 def test_modules_stay_small() -> None:
     lines = {relative(path): len(path.read_text(encoding="utf-8").splitlines()) for path in python_files()}
 
