@@ -17,16 +17,14 @@ from lamina.bus.connection import DRAIN_BYTES, Connection, Lost
 from lamina.bus.port import Ack, Outgoing
 from lamina.errors import Invalid, Timeout
 
-MAX_BATCH = 1000
-
 _connection_id = NUID().next().decode()
 _number = count()
 
 
 async def publish_batch(connection: Connection, messages: Sequence[Outgoing], limit: int, timeout_s: float) -> Ack:
     """Append a batch; see `lamina.bus.port.Bus.publish_batch`. `limit` is the server's max_payload."""
-    if not 1 <= len(messages) <= MAX_BATCH:
-        raise Invalid(f"a batch of {len(messages)} messages; 1 to {MAX_BATCH} are allowed")
+    if not 1 <= len(messages) <= wire.MAX_BATCH:
+        raise Invalid(f"a batch of {len(messages)} messages; 1 to {wire.MAX_BATCH} are allowed")
     blocks = _blocks(messages, limit)
     named = {message.subject for message in messages}
     commit_reply, commit = connection.expect(named)

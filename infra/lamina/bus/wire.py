@@ -13,6 +13,8 @@ BATCH_ID = "Nats-Batch-Id"
 BATCH_SEQUENCE = "Nats-Batch-Sequence"
 BATCH_COMMIT = "Nats-Batch-Commit"
 ERROR = "Lamina-Error"
+MAX_BATCH = 1000
+"""Messages in an atomic batch, at most: a limit of the server."""
 MAX_PAYLOAD = 1024 * 1024
 """The default of the server, for headers and payload together."""
 
