@@ -16,7 +16,7 @@ STYLES = {"user": "bold cyan", "assistant": "bold green", "tool": "bold yellow",
 
 
 def print_turns(printer: Printer, turns: Iterable[Turn], *, most_lines: int) -> None:
-    """Every turn below its day and session; a text of more than `most_lines` (0: any) is cut, saying how to see it."""
+    """Every turn below its day and session; a text longer than `most_lines` (0: any) is cut, saying how to see it."""
     under = ("", "")
     for turn in turns:
         here = (turn.time[:10], turn.session)
