@@ -182,7 +182,7 @@ def canonical(value: object) -> bytes:
     """The one JSON form of `value`: compact UTF-8, struct fields in order, mapping keys sorted.
 
     `Invalid` for what JSON cannot hold faithfully: NaN and infinities (msgspec would write null), lone
-    surrogates, keys that are not text, objects of unknown types, nesting deeper than 64.
+    surrogates, keys that are not text, anything but structs and JSON's own types, nesting deeper than 64.
     """
     _check(value, 0)
     try:
@@ -275,6 +275,7 @@ def decode(raw: bytes) -> Event:
     `Invalid` names what is wrong; the caller keeps the bytes (a poison event is parked, never dropped).
     """
     try:
+        str(raw, "utf-8")  # the decoder does not look inside of `data` and of fields it does not know
         event = _event_decoder.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Invalid(f"not an event: {error}") from error
@@ -311,9 +312,12 @@ def read_decision(event: Event) -> Decision | None:
 def _check(value: object, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise Invalid(f"nested deeper than {MAX_DEPTH} levels")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise Invalid("NaN and infinities have no JSON form; give null or text")
-    if isinstance(value, Mapping):
+    if value is None or isinstance(value, str | int):
+        return
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise Invalid("NaN and infinities have no JSON form; give null or text")
+    elif isinstance(value, Mapping):
         for key, item in value.items():
             if not isinstance(key, str):
                 raise Invalid(f"a key must be text, not {type(key).__name__}")
@@ -324,8 +328,8 @@ def _check(value: object, depth: int) -> None:
     elif isinstance(value, Struct):
         for field in value.__struct_fields__:
             _check(getattr(value, field), depth + 1)
-    elif isinstance(value, set | frozenset):
-        raise Invalid("a set has no order; give a list")
+    else:  # msgspec would write bytes, dates and dataclasses as something else, and not the same thing back
+        raise Invalid(f"{type(value).__name__} has no JSON form of its own; give text, numbers, lists and mappings")
 
 
 def blobs_of(data: Data) -> tuple[Blob, ...]:

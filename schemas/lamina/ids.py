@@ -21,6 +21,7 @@ SUBJECT_ROOT = "lamina"
 
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-")
 _HEX = frozenset("0123456789abcdef")
+_MAX_COUNTER = (1 << 18) - 1
 _BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
@@ -146,9 +147,11 @@ class _Uuid7:
             now_ms = time.time_ns() // 1_000_000
             if now_ms > self._last_ms:
                 self._last_ms, self._counter = now_ms, int.from_bytes(os.urandom(2), "big") >> 1
-            else:
+            elif self._counter < _MAX_COUNTER:
                 self._counter += 1
-            ms, counter = self._last_ms + (self._counter >> 18), self._counter & 0x3FFFF
+            else:  # the clock stands still, or goes back: borrow the next millisecond
+                self._last_ms, self._counter = self._last_ms + 1, 0
+            ms, counter = self._last_ms, self._counter
         tail = int.from_bytes(os.urandom(7), "big")
         value = (ms & ((1 << 48) - 1)) << 80
         value |= 0x7 << 76

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from lamina.errors import Invalid
 
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
 def aware(value: datetime | str | None, *, now: datetime | None = None) -> datetime:
@@ -24,7 +24,7 @@ def aware(value: datetime | str | None, *, now: datetime | None = None) -> datet
         raise Invalid(f"a time must be a datetime or RFC 3339 text, not {type(value).__name__}")
     if value.utcoffset() is None:
         raise Invalid(f"{value.isoformat()} has no UTC offset; give one (datetime.astimezone())")
-    return value
+    return _in_range(value)
 
 
 def parse(text: str) -> datetime:
@@ -32,9 +32,10 @@ def parse(text: str) -> datetime:
     if not _RFC3339.fullmatch(text):
         raise Invalid(f"{text[:80]!r} is not an RFC 3339 time with an offset, such as 2026-11-30T09:15:00+09:00")
     try:
-        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text.upper()))
+        value = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text.upper()))
     except ValueError as error:
         raise Invalid(f"{text[:80]!r} is not a date of the calendar") from error
+    return _in_range(value)
 
 
 def text_of(value: datetime) -> str:
@@ -42,6 +43,7 @@ def text_of(value: datetime) -> str:
     offset = value.utcoffset()
     if offset is None:
         raise Invalid(f"{value.isoformat()} has no UTC offset; give one (datetime.astimezone())")
+    _in_range(value)
     if offset.total_seconds() % 60:
         value = value.astimezone(UTC)  # RFC 3339 has no seconds in an offset (local mean time of old dates)
     return value.isoformat(timespec="microseconds")
@@ -54,9 +56,19 @@ def micros(value: datetime) -> int:
 
 
 def from_micros(value: int) -> datetime:
-    """The UTC time of `micros`."""
-    seconds, rest = divmod(value, 1_000_000)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
+    """The UTC time of `micros`; `Invalid` outside of the years 1 to 9999."""
+    try:
+        return _EPOCH + timedelta(microseconds=value)
+    except OverflowError as error:
+        raise Invalid(f"{value} microseconds since 1970 is outside of the years 1 to 9999") from error
+
+
+def _in_range(value: datetime) -> datetime:
+    if not _FIRST_US <= micros(value) <= _LAST_US:
+        raise Invalid(f"{value.isoformat()} is outside of the years 1 to 9999 in UTC")
+    return value
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_US = micros(datetime.min.replace(tzinfo=UTC))
+_LAST_US = micros(datetime.max.replace(tzinfo=UTC))
