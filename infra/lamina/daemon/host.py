@@ -22,9 +22,10 @@ from lamina.bus.stream import default_max_bytes, ensure_stream
 from lamina.config import Config
 from lamina.errors import Invalid, Transient, Unavailable
 from lamina.home import Home, Lock, Runtime
-from lamina.runtime.registry import Server, services
+from lamina.runtime.refill import refill, refilled
+from lamina.runtime.registry import Server, fold_services, services
 from lamina.runtime.spec import Service
-from lamina.runtime.worker import Worker
+from lamina.runtime.worker import Worker, touch_subject
 
 LOOK_S = 1.0
 log = structlog.get_logger()
@@ -59,6 +60,7 @@ class Daemon:
                 bus = await stack.enter_async_context(_connected(url, credentials, "lamina-daemon"))
                 limit = self._config.bus.max_bytes or default_max_bytes(self._home.path)
                 await ensure_stream(bus, max_bytes=limit)
+                spaces = await refill(self._home, bus)
                 await stack.enter_async_context(_running(self._chosen(), bus, self._home))
                 runtime = Runtime(
                     pid=os.getpid(),
@@ -72,11 +74,24 @@ class Daemon:
                 stack.callback(self._home.clear_runtime, os.getpid())
                 with _signals(self.stop):
                     ready(runtime)
+                    await self._refilled(bus, spaces)
                     log.info("daemon_ready", home=str(self._home.path), url=url)
                     await self._until_stopped(monitor_url)
                 log.info("daemon_stops", why=self.why_stopped)
         finally:
             lock.release()
+
+    async def _refilled(self, bus: NatsBus, spaces: Sequence[str]) -> None:
+        """Let the views of refilled spaces be made again, and drop the old ledgers once the new ones are whole."""
+        left = list(spaces)
+        while left and not self._stop.is_set():
+            for space in left:
+                for name in fold_services():
+                    await bus.notify(touch_subject(name, space), b"")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await self._stop.wait()
+            left = [space for space in left if not await asyncio.to_thread(refilled, self._home, space)]
 
     async def _server(self, stack: contextlib.AsyncExitStack) -> tuple[str, str, str]:
         """URL, monitor URL and credentials file of the server: a given one, or a child of ours."""

@@ -8,9 +8,21 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from lamina.errors import Invalid
+from lamina.errors import Conflict, Invalid
 from lamina.runtime.spec import Append, DropFile, WriteFile
 from lamina.store.files import AppendFile, sync_folder, translated_os, write_atomic
+
+EPOCH_FILE = "log/epoch"
+
+
+def ledger_epoch(root: Path) -> str | None:
+    """The epoch of a space's ledger: None where there is no ledger, empty where an unmarked one holds lines."""
+    path = root / EPOCH_FILE
+    with translated_os(path):
+        if path.exists():
+            return path.read_text(encoding="utf-8").strip()
+        lines = any(file.stat().st_size for file in (root / "log").glob("*.jsonl"))
+    return "" if lines else None
 
 
 class _Seq(Struct):
@@ -18,10 +30,14 @@ class _Seq(Struct):
 
 
 class SpaceFiles:
-    """Effects on the files of `root`; used under the view's lock only, closed by its owner."""
+    """Effects on the files of `root`; used under the view's lock only, closed by its owner.
 
-    def __init__(self, root: Path) -> None:
+    The ledger belongs to one epoch of the log, which `log/epoch` names: the seqs of another mean nothing in it.
+    """
+
+    def __init__(self, root: Path, epoch: str) -> None:
         self.root = root
+        self._epoch = epoch
         self._open: AppendFile | None = None
         self._tail_seq = 0
 
@@ -50,6 +66,7 @@ class SpaceFiles:
         return self._tail_seq
 
     def _append(self, lines: Sequence[Append]) -> None:
+        self._check_epoch()
         tail = self.ledger_seq()
         wanted = [line for line in lines if line.seq > tail]
         start = 0
@@ -60,6 +77,19 @@ class SpaceFiles:
                 file.append(b"".join(x.line for x in wanted[start : i + 1]))
                 self._tail_seq = line.seq
                 start = i + 1
+
+    def _check_epoch(self) -> None:
+        """`Conflict` when the ledger is of another epoch; an unmarked empty one is marked."""
+        if self._open is not None:
+            return
+        known = ledger_epoch(self.root)
+        if known is None:
+            write_atomic(self.root / EPOCH_FILE, self._epoch.encode())
+        elif known != self._epoch:
+            raise Conflict(
+                f"the ledger of {self.root.name} is of epoch {known!r}, the log of {self._epoch!r}: "
+                "restart the daemon, which publishes the ledger into the log again"
+            )
 
     def _file(self, name: str) -> AppendFile:
         path = self._inside(f"log/{name}")

@@ -20,6 +20,7 @@ from lamina.home import Home, Lock
 from lamina.ids import LANES, SUBJECT_ROOT, lane
 from lamina.runtime.apply import Batch, Cursor, read_meta, write_meta
 from lamina.runtime.files import SpaceFiles
+from lamina.runtime.refill import arrival_us
 from lamina.runtime.spec import Recorded, Service
 from lamina.store.driver import Damaged
 from lamina.store.files import write_atomic
@@ -53,7 +54,7 @@ class OpenView(Generic[S]):
         self.dirty = False
         self._bus = bus
         self._service = service
-        self._files = SpaceFiles(root)
+        self._files = SpaceFiles(root, bus.epoch)
         self._batch = Batch(service, view.tables, self._files)
 
     async def cursor(self) -> Cursor[S]:
@@ -92,6 +93,7 @@ class OpenView(Generic[S]):
             event = _event(message.data)
         except Invalid as invalid:
             return Recorded(seq=message.seq, at_us=message.at_us, raw=message.data, error=str(invalid))
+        at_us = arrival_us(message)
         data: events.Data | None = None
         found: dict[str, bytes] = {}
         error = ""
@@ -103,7 +105,7 @@ class OpenView(Generic[S]):
         except (Invalid, Forgotten) as unreadable:
             error = str(unreadable)
         return Recorded(
-            seq=message.seq, at_us=message.at_us, raw=message.data, event=event, data=data, error=error, blobs=found
+            seq=message.seq, at_us=at_us, raw=message.data, event=event, data=data, error=error, blobs=found
         )
 
     async def _keep(self, blob: events.Blob) -> bytes:

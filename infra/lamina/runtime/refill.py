@@ -1,0 +1,164 @@
+"""When the log lost its store: the ledgers publish what they hold into the new one.
+
+A new stream has a new epoch, and the seqs of a ledger mean nothing in it. So each space's ledger is set aside as
+`log.old/`, its events (same bytes, same ids, arrival times in a header) and blobs are published again in atomic
+batches, and the journal writes a new ledger from them. `log.old/` goes when the new one holds all of its ids.
+Interrupted at any point, the next start goes on: what is there already is not published twice.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+import structlog
+from msgspec import Raw, Struct
+
+from lamina import events
+from lamina.bus import Bus, Message, Outgoing, blobs
+from lamina.errors import Conflict, Invalid
+from lamina.home import Home
+from lamina.ids import derived_id, event_subject
+from lamina.runtime.files import ledger_epoch
+from lamina.store.files import sync_folder, translated_os
+from lamina.times import micros, parse
+
+ARRIVED = "Lamina-Arrived"
+BATCH = 500
+log = structlog.get_logger()
+
+
+class Line(Struct, frozen=True):
+    """A line of the ledger: an event (empty where there is none), or the bytes of a message that is no event."""
+
+    seq: int
+    at: str
+    event: Raw = Raw()
+    malformed: str | None = None
+
+
+def arrival_us(message: Message) -> int:
+    """When a message came into the log for the first time, also if it was published again since."""
+    text = (message.headers or {}).get(ARRIVED, "")
+    return int(text) if text.isdigit() else message.at_us
+
+
+def ledger_lines(folder: Path) -> Iterator[Line]:
+    """The whole lines of a ledger, in log order; a torn last one is left out. `Invalid` names a broken line."""
+    for path in sorted(folder.glob("*.jsonl")):
+        with translated_os(path), path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    break
+                try:
+                    yield msgspec.json.decode(line, type=Line)
+                except msgspec.MsgspecError as error:
+                    raise Invalid(
+                        f"{path}, line {number}: no ledger line ({error}); restore it from a copy"
+                    ) from error
+
+
+async def refill(home: Home, bus: Bus) -> list[str]:
+    """Publish every ledger that is not of the log's epoch; the spaces (tokens) whose views must be made again.
+
+    `Conflict` when the log holds events of such a space that the ledger does not know: two histories of one
+    space are for a person to choose between.
+    """
+    done = []
+    for root in sorted(path for path in home.spaces.glob("*") if path.is_dir()):
+        aside = root / "log.old"
+        epoch = ledger_epoch(root)
+        if not aside.exists() and epoch not in (None, bus.epoch):
+            with translated_os(root):
+                (root / "log").rename(aside)
+                sync_folder(root)
+        if aside.exists():
+            log.info("refill", space=root.name, events=await _publish(bus, root.name, aside, root / "blobs"))
+            done.append(root.name)
+    return done
+
+
+def refilled(home: Home, space: str) -> bool:
+    """Remove `log.old/` of a space once its new ledger holds every event of it."""
+    root = home.spaces / space
+    if not _ids(root / "log.old") <= _ids(root / "log"):
+        return False
+    with translated_os(root):
+        shutil.rmtree(root / "log.old")
+    return True
+
+
+async def _publish(bus: Bus, space: str, folder: Path, blob_folder: Path) -> int:
+    there = await _there(bus, space)
+    known: set[str] = set()
+    batch: list[Outgoing] = []
+    published = 0
+    for line in ledger_lines(folder):
+        raw = _raw(line)
+        name, event = _named(raw)
+        known.add(name)
+        if name in there:
+            continue
+        if event is not None:
+            await _publish_blobs(bus, space, event, blob_folder)
+        headers: Mapping[str, str] = {ARRIVED: str(micros(parse(line.at)))}
+        batch.append(Outgoing(event_subject(space, event.type if event else "malformed"), raw, name, headers))
+        if len(batch) == BATCH:
+            await bus.publish_batch(batch)
+            published += len(batch)
+            batch = []
+    if batch:
+        await bus.publish_batch(batch)
+        published += len(batch)
+    if there - known:
+        raise Conflict(
+            f"{folder}: the log holds {len(there - known)} events of this space that its ledger does not: "
+            "move the folder of the space away to keep the log's, or use another stream"
+        )
+    return published
+
+
+def _raw(line: Line) -> bytes:
+    """The message that a line holds, as it came."""
+    return bytes(line.event) if line.malformed is None else base64.b64decode(line.malformed)
+
+
+def _named(raw: bytes) -> tuple[str, events.Event | None]:
+    """A message's id, and its event; what is no event is known by its bytes."""
+    try:
+        event = events.decode(raw)
+    except Invalid:
+        return derived_id("malformed", hashlib.sha256(raw).hexdigest()), None
+    return event.id, event
+
+
+async def _there(bus: Bus, space: str) -> set[str]:
+    """Ids of the space that the log holds."""
+    found: set[str] = set()
+    subject = event_subject(space, "*").replace("*", ">")
+    if await bus.next(subject, 0) is None:
+        return found
+    reader = bus.read([subject], after=0, name="refill")
+    try:
+        while True:
+            found.update(_named(message.data)[0] for message in await reader.fetch(BATCH, 5.0))
+            if not reader.pending:
+                return found
+    finally:
+        await reader.close()
+
+
+async def _publish_blobs(bus: Bus, space: str, event: events.Event, folder: Path) -> None:
+    data = events.decode_data(event)
+    for blob in events.blobs_of(data) if data is not None else ():
+        path = folder / blob.sha256
+        if path.exists():  # a blob that is gone was erased; the event that names it says so when it is folded
+            await blobs.put(bus, space, path, media_type=blob.media_type)
+
+
+def _ids(folder: Path) -> set[str]:
+    return {_named(_raw(line))[0] for line in ledger_lines(folder)}
