@@ -79,8 +79,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
 schema = Command(
     name="schema",
     help="JSON Schema of events and of every --json output",
-    description="Describe what stands in the log and what `--json` writes, as JSON Schema. Fields may be added within "
-    "a version; readers ignore what they do not know.",
+    description="Describe what stands in the log and what `--json` writes, as JSON Schema. Fields may be added "
+    "within a version; readers ignore what they do not know.",
     run=_run,
     configure=_options,
     examples=(

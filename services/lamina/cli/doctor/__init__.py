@@ -1,0 +1,1 @@
+"""The verb `doctor`: looks for real trouble and says what to do about it."""
