@@ -3,58 +3,44 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import contextlib
-from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-import msgspec
-from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
-
-from lamina import config
 from lamina.cli.command import DONE, Command, Context
-from lamina.client.link import Link
 from lamina.importer.formats import FORMATS
-from lamina.importer.log import open_log
-from lamina.importer.publish import Progress, Publisher
-from lamina.importer.records import BadRecord
+from lamina.importer.progress import Imported, imported
+
+if TYPE_CHECKING:
+    from lamina.importer.records import BadRecord
 
 WAITS: dict[str, tuple[str, ...] | None] = {"l0": ("l0",), "l1": ("l0", "l1"), "all": None}
-SETTLE_S = 6 * 3600.0
 SHOWN = 20
 """Bad records shown one by one; the rest is counted."""
 
 
 def _run(context: Context, options: argparse.Namespace) -> int:
-    return asyncio.run(_import(context, options))
+    import asyncio
 
+    from lamina.importer.run import Run
 
-async def _import(context: Context, options: argparse.Namespace) -> int:
-    settings = config.load(context.home.config)
-    link = Link(
+    run = Run(
         context.home,
-        url=settings.bus.url,
-        credentials=settings.bus.credentials,
-        outbox_bytes=settings.outbox.max_bytes,
+        context.space,
+        format=options.format,
+        skip_bad=options.skip_bad,
+        wait=WAITS[options.wait or _furthest()],
+        terminal=context.err if context.err.isatty() else None,
+        on_bad=_Bad(context),
+        on_file=lambda progress: _report(context, imported(progress)),
     )
-    try:
-        await link.open()
-        with _shown(context) as show:
-            publisher = Publisher(
-                lambda: link.bus,
-                context.space,
-                skip_bad=options.skip_bad,
-                on_bad=_Bad(context),
-                on_progress=show,
-            )
-            for file in options.files:
-                with open_log(file, options.format) as log:
-                    _report(context, await publisher.publish(log))
-        await publisher.settled(WAITS[options.wait], SETTLE_S)
-    finally:
-        await link.close()
+    asyncio.run(run(options.files))
     return DONE
+
+
+def _furthest() -> str:
+    """What is waited for unless it is said: l1, or l0 where no service makes l1."""
+    from lamina.runtime.registry import services
+
+    return "l1" if "atoms" in services() else "l0"
 
 
 class _Bad:
@@ -72,42 +58,16 @@ class _Bad:
             self._context.note("lamina: more bad records follow; they are counted")
 
 
-@contextlib.contextmanager
-def _shown(context: Context) -> Iterator[Callable[[Progress], None]]:
-    """A bar with rate and time left on a terminal, nothing elsewhere."""
-    if not context.err.isatty():
-        yield lambda progress: None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with Bar(*columns, console=Console(file=context.err), transient=True) as bar:
-        tasks = {}
-
-        def show(progress: Progress) -> None:
-            if progress.file not in tasks:
-                tasks[progress.file] = bar.add_task(progress.file, total=progress.size_bytes, rate="")
-            said = f"{progress.turns + progress.calls + progress.known:,} records, {progress.rate:,.0f}/s"
-            bar.update(tasks[progress.file], completed=progress.position_bytes, rate=said)
-
-        yield show
-
-
-def _report(context: Context, done: Progress) -> None:
+def _report(context: Context, done: Imported) -> None:
     if context.json:
-        context.document(
-            {**msgspec.structs.asdict(done), "seconds": round(done.seconds, 3), "rate": round(done.rate, 1)}
-        )
+        context.document(done)
         return
     context.line(
-        f"{done.file} ({done.format}): {_many(done.turns, 'turn')} and {_many(done.calls, 'tool result')} "
-        f"of {_many(done.sessions, 'session')} imported"
+        f"{done.file} ({done.format}): {_many(done.turns, 'turn')} and {_many(done.calls, 'tool result')} imported, "
+        f"{_many(done.sessions, 'session')} seen"
     )
     if done.known:
-        context.line(f"  {done.known:,} were known already and changed nothing")
+        context.line(f"  {done.known:,} known already, nothing changed")
     for why, count in sorted(done.skipped.items(), key=lambda entry: -entry[1]):
         context.line(f"  {count:,} skipped: {why}")
     if done.bad:
@@ -130,8 +90,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wait",
         choices=tuple(WAITS),
-        default="l1",
-        help="return when this is done: l0 searchable, l1 facts taken out (default), all every layer",
+        help="return when it is searchable (l0), when facts are taken out (l1, the default), or when all is done",
     )
     parser.add_argument(
         "--skip-bad", action="store_true", help="leave out what cannot be read, and tell of it, instead of stopping"
@@ -148,7 +107,8 @@ command = Command(
     configure=_options,
     examples=(
         "lamina import ~/.claude/projects/*/*.jsonl --space me",
-        "lamina import chat.json.gz --space alice --wait l0",
+        "lamina import chat.json.gz --space alice --wait l0   # return as soon as it is searchable",
         "zcat old.jsonl.gz | lamina import - --format jsonl --skip-bad",
     ),
+    outputs={"import": Imported},
 )

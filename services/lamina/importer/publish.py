@@ -14,7 +14,7 @@ from time import monotonic
 from typing import TypeVar
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from lamina import ids, times
 from lamina.bus import Bus, Outgoing, blobs
@@ -22,6 +22,7 @@ from lamina.errors import Conflict, Invalid, LaminaError, Permanent, Timeout, Tr
 from lamina.events import CHUNK_BYTES
 from lamina.importer.log import Log
 from lamina.importer.prepare import Prepared, label, prepare
+from lamina.importer.progress import Progress
 from lamina.importer.records import BadRecord, Call, Record, Skipped, Turn
 from lamina.requests import Known, KnownIds, Position, Settled
 
@@ -36,38 +37,6 @@ JOURNAL_S = 120.0
 
 R = TypeVar("R", bound=Struct)
 T = TypeVar("T")
-
-
-class Progress(Struct, kw_only=True):
-    """How far the import of one log is; the same object is updated and, at the end, is the report.
-
-    `turns` and `calls` were published; `known` (ends of sessions too) were in memory already and changed nothing;
-    `skipped` counts by reason; `bad` could not be read, or stand in memory with other content.
-    """
-
-    file: str
-    format: str
-    turns: int = 0
-    calls: int = 0
-    sessions: int = 0
-    known: int = 0
-    bad: int = 0
-    skipped: dict[str, int] = field(default_factory=dict)
-    position_bytes: int = 0
-    size_bytes: int | None = None
-    seconds: float = 0.0
-
-    @property
-    def rate(self) -> float:
-        """Turns and calls a second, known ones included."""
-        return (self.turns + self.calls + self.known) / self.seconds if self.seconds else 0.0
-
-    @property
-    def eta_s(self) -> float | None:
-        """Seconds still to go, by the bytes read; None where the size is not known."""
-        if not self.size_bytes or not self.position_bytes:
-            return None
-        return self.seconds * (self.size_bytes / self.position_bytes - 1)
 
 
 class Publisher:
