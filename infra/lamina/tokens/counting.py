@@ -10,7 +10,7 @@ from math import ceil
 from lamina.tokens.estimate import estimate
 
 _SLICES, _SLICE = 100, 4000  # of a longer text this much is looked at
-_REMEMBERED, _WORTH_REMEMBERING = 8192, 400  # texts; characters
+_REMEMBERED = 16384  # texts
 
 _counts: dict[tuple[int, int], int] = {}
 
@@ -35,8 +35,6 @@ def count(text: str) -> int:
     and a twentieth added, so that no text holds the caller longer than a few tenths of a second. Texts counted
     before are answered from memory.
     """
-    if len(text) < _WORTH_REMEMBERING:
-        return _count(text)
     key = (hash(text), len(text))
     known = _counts.get(key)
     if known is None:

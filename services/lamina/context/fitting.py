@@ -9,13 +9,12 @@ import msgspec
 
 from lamina.context import blocks, cuts
 from lamina.context.shapes import (
-    Exchange,
     Message,
     Observation,
+    Provider,
     content_text,
     is_system,
     read,
-    says_something,
 )
 from lamina.context.state import Decision, Fitted, State
 from lamina.context.work import Stubs, Work, block_tokens
@@ -63,16 +62,22 @@ def fit(
     before = count_messages(messages)
     work, found = _open(messages, state, stubs)
     noted = bool(found & {state.note, state.note + state.canvas} - {""})
+    if work.provider is Provider.PLAIN:
+        work.provider = state.provider
     work.stable = _stable(work.messages, stable_text)
     work.replay(state, noted=noted)
-    work.canvas = state.canvas if _anchor(work) is not None or work.note else ""
+    work.canvas = state.canvas if _has_place(work) else ""
     work.fresh_canvas = blocks.canvas_block(canvas)
     if not work.unrecorded:
         _cascade(work, window_tokens, keep)
     if work.unrecorded:
+        if work.total >= _AGGRESSIVE * window_tokens:  # later stages will ask for the others: ask once
+            for seen in work.observations:
+                work.known(seen)
         given = [dict(message) for message in messages]
         unrecorded = tuple(work.unrecorded.values())
         return Fitted(given, (), before, before, state, unrecorded)
+    work.canvas = work.canvas if _has_place(work) else ""
     fitted = _assemble(work)
     most = before + (0 if work.stable in found else block_tokens(work.stable))
     if work.canvas and count_messages(fitted) > min(most, window_tokens):
@@ -141,10 +146,9 @@ def _stage(work: Work, target: float, worth: float, steps: Iterable[tuple[str, i
 
 def _apply(work: Work, measure: str, keep: int, target: float) -> None:
     if measure == "thinking":
-        for exchange in _earlier_turns(work):
-            if work.total <= target:
-                return
-            work.cut_thinking(exchange)
+        for exchange in work.earlier_turns():
+            if work.total > target:
+                work.cut_thinking(exchange)
         return
     for seen in work.observations[:-keep]:
         if work.total <= target:
@@ -158,15 +162,6 @@ def _apply(work: Work, measure: str, keep: int, target: float) -> None:
             continue
         elif count(seen.text) > _SMALL_TOKENS:
             work.cut_result(seen, "line" if measure == "line" else "stub")
-
-
-def _earlier_turns(work: Work) -> list[Exchange]:
-    """The exchanges before the newest thing the user said: only their thinking may be left out."""
-    last = 0
-    for number, exchange in enumerate(work.exchanges):
-        if any(says_something(work.messages[i]) for i in range(exchange.start + 1, exchange.end)):
-            last = number + 1
-    return list(work.exchanges[work.out : last])
 
 
 def _drop(work: Work, target: float, keep: int) -> None:
@@ -207,6 +202,11 @@ def _anchor(work: Work) -> Observation | None:
     return None
 
 
+def _has_place(work: Work) -> bool:
+    """Whether something is cut that the canvas can stand in for."""
+    return bool(work.note) or _anchor(work) is not None
+
+
 def _level(work: Work, seen: Observation) -> str:
     return work.decisions.get(seen.key, Decision()).level
 
@@ -218,19 +218,23 @@ def _assemble(work: Work) -> list[dict[str, Any]]:
     if work.canvas and anchor is not None:
         text = cuts.current_text(messages[anchor.index], anchor)
         messages[anchor.index] = cuts.with_text(messages[anchor.index], anchor, text + work.canvas)
-    elif work.canvas:
-        note = note + work.canvas if note else ""
+    else:
+        note += work.canvas
     result = [messages[i] for i in work.shown()]
     if note:
-        result = blocks.with_note(result, work.conversation.head, note, work.conversation.provider)
+        result = blocks.with_note(result, work.conversation.head, note, work.provider)
     return blocks.with_stable(result, work.stable) if work.stable else result
 
 
 def _state(work: Work) -> State:
-    present = {seen.key for seen in work.observations if seen.exchange >= work.out}
+    exchanges = work.exchanges[work.out :]
+    present = {seen.key for exchange in exchanges for seen in exchange.observations}
+    thinking = set(work.thinking)
+    names = map(work.name, exchanges) if thinking else ()
     return State(
+        provider=work.provider,
         decisions={key: decision for key, decision in work.decisions.items() if key in present},
-        thinking=tuple(work.thinking),
+        thinking=tuple(dict.fromkeys(name for name in names if name in thinking)),
         dropped=work.dropped,
         canvas=work.canvas,
         stable=work.stable,

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from lamina.context.shapes import Observation
+from lamina.context.shapes import Observation, Provider
 
 Level = Literal["stub", "line", "window", "arguments", "thinking", "dropped"]
 
@@ -52,6 +52,7 @@ class State(msgspec.Struct, frozen=True):
     """What `fit` must be given back with the next list of the session. Bounded by the list: decisions of results
     no longer in it are forgotten."""
 
+    provider: Provider = Provider.PLAIN
     decisions: dict[str, Decision] = {}
     thinking: tuple[str, ...] = ()
     dropped: Dropped = Dropped()

@@ -34,6 +34,7 @@ class Work:
         self.exchanges: tuple[Exchange, ...] = conversation.exchanges
         self.observations = [seen for exchange in self.exchanges for seen in exchange.observations]
         self.conversation = conversation
+        self.provider = conversation.provider
         self.decisions: dict[str, Decision] = {}
         self.thinking: list[str] = []
         self.dropped = Dropped()
@@ -93,9 +94,20 @@ class Work:
             self.decisions[observation.key] = Decision(level=before.level, limit=before.limit, arguments=True)
 
     def cut_thinking(self, exchange: Exchange) -> None:
-        """Leave out the thinking of an exchange."""
-        if self._put(exchange.start, cuts.without_thinking(self.messages[exchange.start]), "thinking", None, None):
-            self.thinking.append(self.name(exchange))
+        """Leave out the thinking of an exchange of an earlier turn, and of any that reads the same."""
+        name = self.name(exchange)
+        for same in self.earlier_turns():
+            message = cuts.without_thinking(self.messages[same.start])
+            if self.name(same) == name and self._put(same.start, message, "thinking", None, None):
+                self.thinking.append(name)
+
+    def earlier_turns(self) -> list[Exchange]:
+        """The exchanges before the newest thing the user said: only their thinking may be left out."""
+        last = 0
+        for number, exchange in enumerate(self.exchanges):
+            if any(says_something(self.messages[i]) for i in range(exchange.start + 1, exchange.end)):
+                last = number + 1
+        return list(self.exchanges[self.out : last])
 
     def name(self, exchange: Exchange) -> str:
         """What an exchange is known by from call to call."""
@@ -132,10 +144,10 @@ class Work:
             self._leave_out(count_out)
             self.dropped, self.note = state.dropped, state.note
         thinking = set(state.thinking)
-        for exchange in self.exchanges[self.out :] if thinking else ():
+        for exchange in self.earlier_turns() if thinking else ():
             if self.name(exchange) in thinking:
-                self.cut_thinking(exchange)
                 self.thinking.append(self.name(exchange))
+                self.cut_thinking(exchange)
         for seen in self.observations:
             decision = state.decisions.get(seen.key)
             if decision is None or seen.exchange < self.out:
@@ -145,7 +157,6 @@ class Work:
             if decision.arguments:
                 self.cut_arguments(seen)
             self.decisions[seen.key] = decision
-        self.thinking = list(dict.fromkeys(self.thinking))
         self.cuts.clear()
 
     @contextmanager
