@@ -59,6 +59,18 @@ def test_any_turn_is_indexed_and_found_by_its_own_words(
         assert [row[0] for row in index.execute(text.FTS_SEARCH, (expression, 5))] == [1]
 
 
+@given(ANY, st.integers(0, text.MATCH_ROWS + 1))
+def test_a_narrowed_expression_is_accepted(index: sqlite3.Connection, query: str, first: int) -> None:
+    """However common the terms of a query are, FTS5 accepts what match makes of them."""
+    expression = text.match(
+        query, lambda each: text.MATCH_ROWS + 1 if " OR " in each else (first * len(each)) % 10_002
+    )
+
+    assert (expression is None) == (text.match(query) is None)
+    if expression is not None:
+        index.execute(text.FTS_SEARCH, (expression, 5)).fetchall()
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -133,6 +133,20 @@ def test_fts_syntax_is_only_text() -> None:
     assert match('own : "data*" NOT (redis)') == '"data" OR "redi"'
 
 
+def test_common_terms_do_not_make_a_large_space_slow() -> None:
+    """A turn must hold one of the rarer terms; the common ones count in its score and nothing more."""
+    counts = {'"nate"': 9_000, '"write"': 60_000, '"club"': 800}
+
+    expression = match("What does Nate write for his club?", lambda each: counts.get(each, 70_000))
+
+    assert expression == '("club" OR "nate") AND ("nate" OR "write" OR "club")'
+
+
+def test_a_small_space_is_searched_for_every_term() -> None:
+    """While all terms together find few turns, none is left out."""
+    assert match("redis port", lambda each: 10_000) == match("redis port")
+
+
 @pytest.mark.parametrize(
     ("word", "expected"),
     [("caresses", "caress"), ("ponies", "poni"), ("relational", "relat"), ("hopping", "hop"), ("agreed", "agre")],

@@ -9,7 +9,9 @@
                                                 execute(FTS_INSERT, (number, *entry.columns)); keep
                                                 entry.previous per session for its next turn
 
-    match(query) -> str | None                  a safe MATCH expression; None: nothing to search by keyword
+    match(query, rows=None) -> str | None       a safe MATCH expression; None: nothing to search by keyword;
+                                                rows = lambda e: execute(FTS_COUNT, (e, MATCH_ROWS + 1))
+                                                keeps a search of 100,000 turns at some 10 ms
     FTS_SEARCH                                  execute(FTS_SEARCH, (match(query), limit)) -> (number, score)
     query_terms(query) -> list[str]             the terms `match` asks for
     rank(candidates, query) -> list[Ranked]     the order of the best 200 that FTS_SEARCH gave
@@ -20,6 +22,7 @@ Every function accepts any str (NUL, lone surrogates, 100 MB) and never raises.
 from __future__ import annotations
 
 from lamina.text.fulltext import (
+    FTS_COUNT,
     FTS_DELETE,
     FTS_INSERT,
     FTS_SCHEMA,
@@ -28,7 +31,7 @@ from lamina.text.fulltext import (
     Previous,
     document,
 )
-from lamina.text.match import match, query_terms
+from lamina.text.match import MATCH_ROWS, match, query_terms
 from lamina.text.normalise import normalise
 from lamina.text.rank import Candidate, Ranked, rank
 from lamina.text.stem import stem
@@ -36,10 +39,12 @@ from lamina.text.stopwords import STOP_WORDS
 from lamina.text.tokens import terms, tokens
 
 __all__ = [
+    "FTS_COUNT",
     "FTS_DELETE",
     "FTS_INSERT",
     "FTS_SCHEMA",
     "FTS_SEARCH",
+    "MATCH_ROWS",
     "STOP_WORDS",
     "Candidate",
     "Entry",

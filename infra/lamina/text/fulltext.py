@@ -17,8 +17,11 @@ FTS_SCHEMA = (
 FTS_INSERT = "INSERT INTO turns_fts(rowid, own, before) VALUES (?, ?, ?)"  # (turn number, *entry.columns)
 FTS_DELETE = "DELETE FROM turns_fts WHERE rowid = ?"
 FTS_SEARCH = (  # (match(query), limit) -> (turn number, BM25 score, higher is better)
-    "SELECT rowid, -rank FROM turns_fts WHERE turns_fts MATCH ? AND rank MATCH 'bm25(1.0, 0.5)' "
-    "ORDER BY rank, rowid LIMIT ?"
+    "SELECT rowid, -bm25(turns_fts, 1.0, 0.5) AS score FROM turns_fts WHERE turns_fts MATCH ? "
+    "ORDER BY score DESC, rowid LIMIT ?"
+)
+FTS_COUNT = (  # (expression, MATCH_ROWS + 1) -> how many turns it finds, counted no further
+    "SELECT count(*) FROM (SELECT 1 FROM turns_fts WHERE turns_fts MATCH ? LIMIT ?)"
 )
 
 

@@ -42,7 +42,8 @@ def _pairs(table: str) -> tuple[tuple[str, str], ...]:
 
 _STEP2 = _pairs(_STEP2_TABLE)
 _STEP3 = _pairs(_STEP3_TABLE)
-_STEP4 = _STEP4_TABLE.split()
+_STEP4 = tuple(_STEP4_TABLE.split())
+_ENDINGS2, _ENDINGS3 = (tuple(ending for ending, _ in step) for step in (_STEP2, _STEP3))
 
 
 def _irregular() -> dict[str, str]:
@@ -92,29 +93,26 @@ def _y(word: str) -> str:
 
 
 def _step2(word: str) -> str:
-    for ending, better in _STEP2:
-        if word.endswith(ending):
-            base = word[: -len(ending)]
-            return base + better if _M0.match(base) else word
-    return word
+    return _bettered(word, _STEP2) if word.endswith(_ENDINGS2) else word
 
 
 def _step3(word: str) -> str:
-    for ending, better in _STEP3:
-        if word.endswith(ending):
-            base = word[: -len(ending)]
-            return base + better if _M0.match(base) else word
-    return word
+    return _bettered(word, _STEP3) if word.endswith(_ENDINGS3) else word
+
+
+def _bettered(word: str, pairs: tuple[tuple[str, str], ...]) -> str:
+    """Return `word` with its first ending of `pairs` replaced, if what stays before it is long enough."""
+    ending, better = next(pair for pair in pairs if word.endswith(pair[0]))
+    base = word[: -len(ending)]
+    return base + better if _M0.match(base) else word
 
 
 def _step4(word: str) -> str:
-    for ending in _STEP4:
-        if word.endswith(ending):
-            base = word[: -len(ending)]
-            if ending in ("sion", "tion"):
-                base = word[:-3]
-            return base if _M1.match(base) else word
-    return word
+    if not word.endswith(_STEP4):
+        return word
+    ending = next(ending for ending in _STEP4 if word.endswith(ending))
+    base = word[:-3] if ending in ("sion", "tion") else word[: -len(ending)]
+    return base if _M1.match(base) else word
 
 
 def _final(word: str) -> str:

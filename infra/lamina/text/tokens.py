@@ -11,6 +11,7 @@ from lamina.text.stem import stem
 
 TOKEN_CHARS = 64  # a longer token is cut: nobody types it, and a base64 blob must not fill the index
 INNER_SYMBOLS = "_./+#@:&-"  # may stand inside a whole identifier, path, version or address
+_EDGES = "\"'.,;:!?()[]{}<>*`“”‘’…"  # never part of a token there: without them more words are met again
 _CACHED_CHARS = 32  # longer runs without a space are rarely met twice
 _CACHED_WORDS = 1 << 16
 
@@ -40,7 +41,8 @@ def tokens(text: str) -> list[str]:
     """
     out: list[str] = []
     for run in text.split():
-        out += _short(run) if len(run) <= _CACHED_CHARS else _tokens(run)
+        word = run.strip(_EDGES)
+        out += _short(word) if len(word) <= _CACHED_CHARS else _tokens(word)
     return out
 
 
@@ -48,7 +50,8 @@ def terms(text: str) -> list[str]:
     """Return `tokens(text)` with English endings cut: what the index holds and a query asks for."""
     out: list[str] = []
     for run in text.split():
-        out += _short_terms(run) if len(run) <= _CACHED_CHARS else map(stem, _tokens(run))
+        word = run.strip(_EDGES)
+        out += _short_terms(word) if len(word) <= _CACHED_CHARS else map(stem, _tokens(word))
     return out
 
 
