@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -97,6 +98,8 @@ def stop(home: Home, pid: int) -> None:
     os.kill(pid, signal.SIGTERM)
     until = time.monotonic() + STOP_S
     while alive(pid):
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)  # a client that started it is its parent, and it would stay as a zombie
         if time.monotonic() > until:
             raise Timeout(f"process {pid} has not ended within {STOP_S:.0f} s; its log is {home.log_file}")
         time.sleep(0.02)

@@ -1,0 +1,136 @@
+"""Playing a story: publish it as an agent would, wait until it is remembered, ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic
+
+from lamina.client import Memory, Stub
+from lamina.demo.records import Answer, Demo, FileInfo, Played, Seconds, Stubbed
+from lamina.demo.story import Conversation, Happened, Story
+from lamina.errors import Timeout
+from lamina.home import Home
+from lamina.records import Hits
+from lamina.requests import SessionPage, Sessions
+from lamina.tokens import count
+
+SETTLE_S = 12.0
+DEADLINE_S = 3.0
+ANSWERS = 2
+
+
+async def play(home: Home, story: Story, *, kept: bool, tell: Callable[[str], None]) -> Demo:
+    """Play `story` into `home`; playing it again changes nothing. `tell` hears what is being done."""
+    began = monotonic()
+    tell("starting the log and the services")
+    async with Memory.open(space=story.space, home=home.path, agent="demo") as memory:
+        opened = monotonic()
+        tell("publishing the session")
+        before = await memory.ask("sessions", Sessions(), SessionPage)
+        ended = {session.session for session in before.sessions if session.ended}
+        stubs: list[Stubbed] = []
+        for conversation in story.sessions:
+            stubs += await _publish(memory, conversation)
+            if conversation.session not in ended:
+                await memory.end_session(conversation.session)
+        published = monotonic()
+        tell("waiting until it is remembered")
+        unsettled = await _settle(memory)
+        settled = monotonic()
+        tell("asking")
+        answers = [
+            Answer(language=question.language, question=question.text, hits=await _ask(memory, question.text))
+            for question in story.questions
+        ]
+        asked = monotonic()
+    return Demo(
+        title=story.title,
+        home=str(home.path),
+        kept=kept,
+        space=story.space,
+        known=bool(before.sessions),
+        seconds=Seconds(
+            start=round(opened - began, 3),
+            publish=round(published - opened, 3),
+            settle=round(settled - published, 3),
+            recall=round(asked - settled, 3),
+        ),
+        sessions=tuple(map(_played, story.sessions)),
+        stubs=tuple(stubs),
+        answers=tuple(answers),
+        files=files_of(home, home.space(story.space)),
+        unsettled=unsettled,
+    )
+
+
+async def _publish(memory: Memory, conversation: Conversation) -> list[Stubbed]:
+    stubs = []
+    for event in conversation.events:
+        if not event.tool:
+            await memory.turn(
+                event.role,
+                event.text,
+                session=conversation.session,
+                name=event.name,
+                time=event.time,
+                turn_id=event.id,
+            )
+            continue
+        result = event.result()
+        stub = await memory.tool_result(
+            event.tool,
+            event.arguments,
+            result,
+            session=conversation.session,
+            call_id=event.id,
+            is_error=event.is_error,
+            time=event.time,
+        )
+        stubs.append(_stubbed(event, result, stub))
+    return stubs
+
+
+def _stubbed(event: Happened, result: str, stub: Stub) -> Stubbed:
+    return Stubbed(
+        node=stub.node,
+        tool=event.tool,
+        original_tokens=count(result),
+        original_chars=len(result),
+        stub_tokens=count(stub.text),
+        stub_chars=len(stub.text),
+        text=stub.text,
+    )
+
+
+async def _settle(memory: Memory) -> str:
+    """Empty, or what was not digested in time."""
+    try:
+        await memory.settled(timeout_s=SETTLE_S)
+    except Timeout as error:
+        return str(error)
+    return ""
+
+
+async def _ask(memory: Memory, question: str) -> Hits:
+    return await memory.recall(question, limit=ANSWERS, deadline_s=DEADLINE_S)
+
+
+def _played(conversation: Conversation) -> Played:
+    tools = sum(bool(event.tool) for event in conversation.events)
+    return Played(
+        session=conversation.session,
+        language=conversation.language,
+        turns=len(conversation.events) - tools,
+        tool_results=tools,
+    )
+
+
+def files_of(home: Home, folder: Path) -> tuple[FileInfo, ...]:
+    """The files of a space that are there to be read, by path; what SQLite and locks keep beside them is left out."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        hidden = path.name.startswith(".") or path.name.endswith(("-wal", "-shm")) or path.is_symlink()
+        if path.is_file() and not hidden:
+            found.append(FileInfo(path=path.relative_to(home.path).as_posix(), size_bytes=path.stat().st_size))
+    return tuple(found)
