@@ -124,7 +124,7 @@ def _worker(context: Context, options: argparse.Namespace) -> int:
 
 def _worker_options(parser: argparse.ArgumentParser) -> None:
     names = sorted(point.name for point in entry_points(group="lamina.services"))
-    parser.add_argument("service", metavar="SERVICE", choices=names, help=f"one of: {', '.join(names)}")
+    parser.add_argument("service", metavar="SERVICE", choices=names, help="which one; `lamina status` names them")
 
 
 up = Command(
