@@ -67,6 +67,27 @@ class SessionEnded(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Nothing more comes in this session: what was learnt of it is due now."""
 
 
+class CutMade(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that was made smaller in a context: which, how, and its tokens before and after."""
+
+    index: int
+    level: str
+    before: int
+    after: int
+    key: str | None = None
+    node: str | None = None
+
+
+class ContextCut(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A context was made to fit its window. `state` is what the next fit of the session must be given."""
+
+    window_tokens: int
+    before: int
+    after: int
+    cuts: tuple[CutMade, ...]
+    state: dict[str, Any]
+
+
 class MemoryStated(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A person or agent states something to be remembered as it stands."""
 
@@ -122,6 +143,7 @@ Data: TypeAlias = (
     TurnRecorded
     | ToolReturned
     | SessionEnded
+    | ContextCut
     | MemoryStated
     | MemoryCorrected
     | PersonaEdited
@@ -133,6 +155,7 @@ TYPES: Mapping[str, type[Struct]] = {
     "turn.recorded": TurnRecorded,
     "tool.returned": ToolReturned,
     "session.ended": SessionEnded,
+    "context.cut": ContextCut,
     "memory.stated": MemoryStated,
     "memory.corrected": MemoryCorrected,
     "persona.edited": PersonaEdited,

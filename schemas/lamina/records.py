@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
@@ -90,6 +90,18 @@ class Part(Struct, frozen=True, kw_only=True):
     lines: tuple[tuple[int, int], ...] = ()
     total_lines: int = 0
     omitted: str = ""
+
+
+class Context(Struct, frozen=True, kw_only=True):
+    """A message list that fits. `before` and `tokens` count the whole prompt, given and answered, as o200k.
+
+    `cuts` says what was made smaller in this call: 0 means that the list is the one given, or given before.
+    """
+
+    messages: list[dict[str, Any]]
+    before: int
+    tokens: int
+    cuts: int
 
 
 class Prompt(Struct, frozen=True, kw_only=True):

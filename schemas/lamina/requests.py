@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -107,6 +108,19 @@ class Read(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     lines: str | None = None
     symbol: str | None = None
     max_tokens: int = 1600
+
+
+class FitState(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`fit-state`: what the next context of a session is fitted with; answered by `FitStateIs`."""
+
+    session: str
+
+
+class FitStateIs(Struct, frozen=True, kw_only=True):
+    """The state of the last cut of the session (empty before the first) and its canvas (empty without one)."""
+
+    state: dict[str, Any]
+    canvas: str
 
 
 class Why(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

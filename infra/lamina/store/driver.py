@@ -21,7 +21,7 @@ from lamina.errors import Busy, Closed, Denied, DiskFull, LaminaError, Permanent
 Row: TypeAlias = tuple[Any, ...]
 T = TypeVar("T")
 
-BUSY_TIMEOUT_MS = 5_000
+BUSY_TIMEOUT_MS = 2_000
 WAL_RESET_FIXED = (3, 51, 3)
 
 
@@ -114,7 +114,7 @@ def connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
         else:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=NORMAL")
-            db.execute("PRAGMA wal_autocheckpoint=4000")
+            db.execute("PRAGMA wal_autocheckpoint=1000")
     except driver.Error:
         db.close()
         raise

@@ -16,13 +16,14 @@ from msgspec import Raw, Struct
 
 from lamina import config, events, ids, times
 from lamina.client import inputs
+from lamina.client.contexts import Contexts
 from lamina.client.link import Link
 from lamina.client.outbox import Waiting
 from lamina.client.stubs import stub_text, waiting_part
 from lamina.errors import Conflict, Invalid, LaminaError, Timeout, Transient
 from lamina.events import Blob, Event, MemoryStated, SessionEnded, ToolReturned, TurnRecorded
 from lamina.home import Home
-from lamina.records import Accepted, Degraded, Hits, Part, Stub, Where
+from lamina.records import Accepted, Context, Degraded, Hits, Part, Stub, Where
 from lamina.records import Link as WhyLink
 from lamina.requests import MAX_QUERY_CHARS, Chain, Known, KnownIds, Position, Read, Recall, Settled, Why
 
@@ -53,6 +54,7 @@ class Memory:
         self._agent = agent
         self._project = project
         self._published = False
+        self._contexts = Contexts(self, self.ask)
 
     @classmethod
     def open(
@@ -131,8 +133,24 @@ class Memory:
         )
         accepted = await self._record(data, content.blobs, inputs.session_id(session), call_id, time)
         node = ids.node_id(accepted.id)
+        if call_id:
+            self._contexts.recorded(session, call_id)
         text = await stub_text(node, tool_name, given, result, content, is_error=is_error)
         return Stub(node=node, text=text, id=accepted.id, seq=accepted.seq)
+
+    async def context(self, messages: Sequence[Mapping[str, Any]], *, session: str, window_tokens: int) -> Context:
+        """A message list (OpenAI or Anthropic) that fits `window_tokens`, from the one the agent has.
+
+        Below half the window it is the list given. Above, older tool results become stubs that `read` opens,
+        then more, in stages that change the prefix rarely; call and result pairs stay valid, the newest results
+        whole. A result that was never recorded is recorded first. Every cut is an event. Give the host's own full
+        list each time, or the list last answered with what came since. Raises `Invalid` for a list that no
+        provider would take, `TooLarge` where even the least cannot fit, and whatever recording raises.
+        """
+        fitted, told = await self._contexts.fit(messages, inputs.session_id(session), window_tokens)
+        if told is not None:
+            await self._record(told, (), session, None, None)
+        return fitted
 
     async def end_session(self, session: str) -> Accepted:
         """Nothing more comes in `session`: what was learnt of it becomes due at once."""

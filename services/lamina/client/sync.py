@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 from lamina.client.memory import Memory
 from lamina.errors import Closed
-from lamina.records import Accepted, Hits, Link, Part, Stub, Where
+from lamina.records import Accepted, Context, Hits, Link, Part, Stub, Where
 
 T = TypeVar("T")
 
@@ -78,6 +78,9 @@ class SyncMemory:
                 tool, arguments, result, session=session, call_id=call_id, is_error=is_error, time=time
             )
         )
+
+    def context(self, messages: Sequence[Mapping[str, Any]], *, session: str, window_tokens: int) -> Context:
+        return self._run(self._open.context(messages, session=session, window_tokens=window_tokens))
 
     def end_session(self, session: str) -> Accepted:
         return self._run(self._open.end_session(session))

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from lamina import digest
+from lamina import digest, events
 from lamina.errors import Conflict
-from lamina.events import Blob, Event, ToolReturned
+from lamina.events import Blob, ContextCut, Event, ToolReturned
 from lamina.ids import node_id
 from lamina.offload.refs import MAX_INLINE_BYTES, Header, with_pointer, with_text
 from lamina.runtime import Change, Key, Put, Recorded, Rows, WriteFile
@@ -44,7 +44,23 @@ SAVED = Table(
     ddl="CREATE TABLE saved(session TEXT PRIMARY KEY, results INTEGER NOT NULL, result_tokens INTEGER NOT NULL, "
     "stub_tokens INTEGER NOT NULL) STRICT, WITHOUT ROWID",
 )
-TABLES = (REFS, SAVED)
+CUTS = Table(
+    name="cuts",
+    columns=("seq", "session", "window_tokens", "before", "after", "cuts", "state"),
+    key=1,
+    ddl="""CREATE TABLE cuts(
+  seq INTEGER PRIMARY KEY, session TEXT NOT NULL, window_tokens INTEGER NOT NULL, before INTEGER NOT NULL,
+  after INTEGER NOT NULL, cuts TEXT NOT NULL, state TEXT NOT NULL) STRICT;
+CREATE INDEX cuts_session ON cuts(session, seq)""",
+)
+CANVASES = Table(
+    name="canvases",
+    columns=("session", "state", "text"),
+    key=1,
+    ddl="CREATE TABLE canvases(session TEXT PRIMARY KEY, state TEXT NOT NULL, text TEXT NOT NULL) "
+    "STRICT, WITHOUT ROWID",
+)
+TABLES = (REFS, SAVED, CUTS, CANVASES)
 
 
 class State(Struct, frozen=True):
@@ -69,6 +85,8 @@ def needs(recorded: Recorded) -> Sequence[Key]:
 def fold(state: State, recorded: Recorded, rows: Rows) -> tuple[State, Sequence[Change]]:
     """The reference of every tool result that is the first of its id."""
     event, data = recorded.event, recorded.data
+    if event is not None and isinstance(data, ContextCut):
+        return state, (_cut(recorded.seq, event.session, data),)
     if event is None or not isinstance(data, ToolReturned):
         return state, ()
     node = node_id(event.id)
@@ -85,6 +103,11 @@ def fold(state: State, recorded: Recorded, rows: Rows) -> tuple[State, Sequence[
         *(int(data.is_error), result.media_type, header.size_bytes, header.sha256, offset),
     )
     return state, (*files, Put("refs", row), _saved(node, event, data, result, rows))
+
+
+def _cut(seq: int, session: str, data: ContextCut) -> Put:
+    cuts, left = events.canonical(data.cuts).decode(), events.canonical(data.state).decode()
+    return Put("cuts", (seq, session, data.window_tokens, data.before, data.after, cuts, left))
 
 
 def _result(data: ToolReturned, recorded: Recorded) -> _Result:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from lamina import digest
 from lamina.errors import Forgotten, Invalid
 from lamina.records import Part
-from lamina.requests import Read
+from lamina.requests import FitStateIs, Read
 from lamina.store.files import translated_os
 
 MAX_READ_TOKENS = 200_000
@@ -30,6 +31,13 @@ def find(db: sqlite3.Connection, node: str) -> Ref | None:
     row = db.execute("SELECT node, media_type, size_bytes, sha256, offset FROM refs WHERE node = ?", (node,))
     found = row.fetchone()
     return Ref(*found) if found else None
+
+
+def fit_state(db: sqlite3.Connection, session: str) -> FitStateIs:
+    """What the last cut of a session left behind, and its canvas."""
+    cut = db.execute("SELECT state FROM cuts WHERE session = ? ORDER BY seq DESC LIMIT 1", (session,)).fetchone()
+    canvas = db.execute("SELECT text FROM canvases WHERE session = ?", (session,)).fetchone()
+    return FitStateIs(state=msgspec.json.decode(cut[0]) if cut else {}, canvas=canvas[0] if canvas else "")
 
 
 def part(root: Path, ref: Ref, request: Read) -> Part:

@@ -17,6 +17,8 @@ from lamina.query import reads, refs
 from lamina.query.positions import Positions, layer_service
 from lamina.query.recall import recall
 from lamina.requests import (
+    FitState,
+    FitStateIs,
     Known,
     KnownIds,
     Position,
@@ -54,6 +56,7 @@ class Query:
             "sessions": self._sessions,
             "why": self._why,
             "read": self._read,
+            "fit-state": self._fit_state,
         }
 
     async def serve(self, ready: asyncio.Event) -> None:
@@ -107,6 +110,15 @@ class Query:
         root = self._home.spaces / space
         ref = await self._ref(space, request.node)
         return await asyncio.to_thread(refs.part, root, ref, request)
+
+    async def _fit_state(self, space: str, payload: bytes) -> Struct:
+        request = _decoded(payload, FitState)
+        try:
+            return await self._positions.read(space, "offload", lambda db: refs.fit_state(db, request.session))
+        except Unavailable:
+            if await self._bus.last(space_subject(space)) is None:
+                return FitStateIs(state={}, canvas="")
+            raise
 
     async def _ref(self, space: str, node: str) -> refs.Ref:
         """The reference of a node, waiting for one that is in the log and not yet in the view."""
