@@ -37,6 +37,7 @@ class Node(MemoryBus):
         self.may_fold.set()
         self.asked = 0
         self.third_asked = asyncio.Event()
+        self.forgotten: set[str] = set()
         self.batches: list[int] = []
         self.furthest = 0
         self.fail: list[Exception] = []
@@ -71,6 +72,7 @@ class Node(MemoryBus):
                     event = events.decode(message.data)
                     if event.id in asked:
                         found.setdefault(event.id, (seq, event.sha256))
+            found |= {id: (0, "") for id in self.forgotten.intersection(asked)}
             return msgspec.json.encode(KnownIds(ids=found))
         assert msgspec.json.decode(payload, type=Settled).layers == ("journal",)
         head = self.log.last_seq
@@ -272,6 +274,16 @@ async def test_the_same_id_twice_in_a_log_is_one_event_and_other_content_is_bad(
     assert (done.turns, done.known, done.bad) == (1, 1, 1)
     assert bad[0].line == 3
     assert "turn t of session s is in memory with other content" in bad[0].why
+
+
+async def test_what_was_forgotten_stays_forgotten(tmp_path: Path) -> None:
+    path = lines(tmp_path / "x.jsonl", 3)
+    async with node() as bus:
+        bus.forgotten = {ids.source_id(SPACE, "s", "x:2", "turn.recorded")}
+        done = await run(bus, path)
+
+        assert len(bus.events()) == 2
+    assert (done.turns, done.skipped, done.bad) == (2, {"forgotten on request": 1}, 0)
 
 
 async def test_other_content_than_in_memory_stops_the_import(tmp_path: Path) -> None:

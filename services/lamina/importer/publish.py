@@ -35,6 +35,9 @@ ANSWER_S = 5.0
 JOURNAL_S = 120.0
 """How long the journal may take for a batch before the import gives up."""
 
+FORGOTTEN = ""
+"""The checksum that memory gives for what was erased on request: its id is known, its content is not."""
+
 R = TypeVar("R", bound=Struct)
 T = TypeVar("T")
 
@@ -103,6 +106,9 @@ class Publisher:
         stop: BadRecord | None = None
         for entry in batch:
             found = there.get(entry.event.id) if isinstance(entry, Prepared) else None
+            if found == FORGOTTEN:
+                progress.skipped["forgotten on request"] = progress.skipped.get("forgotten on request", 0) + 1
+                continue
             if isinstance(entry, BadRecord) or (found is not None and found != entry.event.sha256):
                 bad = entry if isinstance(entry, BadRecord) else _conflict(entry)
                 progress.bad += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import PurePath
 
 from lamina import times
@@ -101,6 +102,7 @@ def mapping(value: Json, what: str) -> dict[str, Json]:
     raise Invalid(f"{what} must be an object, not {_short(value)}")
 
 
+@lru_cache(maxsize=1024)
 def bounded(name: str) -> str:
     """`name` where it is short enough for a session, agent or project; else its beginning, `~`, and 16
     hexadecimal digits of its SHA-256: long names stay apart and stay the same at every import."""
