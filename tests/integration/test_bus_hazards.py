@@ -315,6 +315,14 @@ class TestStore:
         assert (await bus.info()).last_seq == 0
         assert (await bus.publish_batch([Outgoing(SUBJECT, b"x", f"{n}") for n in range(5)])).seq == 5
 
+    async def test_many_batches_at_once_wait_for_each_other(self, running: Running) -> None:
+        """The server takes 50 open batches of a stream; large ones are interleaved while they are sent."""
+        _, bus = running
+        batch = [Outgoing(SUBJECT, b"x" * 100_000)] * 12
+        acks = await asyncio.gather(*(bus.publish_batch(batch) for _ in range(70)))
+
+        assert sorted(ack.seq for ack in acks) == [12 * (n + 1) for n in range(70)]
+
     async def test_a_repeated_batch_is_a_conflict_and_stores_nothing(self, running: Running) -> None:
         _, bus = running
         batch = [Outgoing(SUBJECT, b"x", f"{n}") for n in range(5)]

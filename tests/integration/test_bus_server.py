@@ -189,6 +189,32 @@ async def test_without_a_binary_the_remedy_is_told(tmp_path: Path, monkeypatch: 
     assert find_binary() == elsewhere
 
 
+@pytest.mark.parametrize("name", ["집 家", 'a "quoted" one', "$HOME", "back\\slash", "# hash; {brace", "'"])
+async def test_any_name_of_a_home(tmp_path: Path, name: str) -> None:
+    async with local_bus(tmp_path / name) as (server, bus):
+        await bus.publish(SUBJECT, b"x")
+
+        assert server.folder == tmp_path / name / "bus"
+        assert list((server.folder / "jetstream").rglob("*.blk"))
+
+
+async def test_a_failing_listener_does_not_end_the_supervision(tmp_path: Path) -> None:
+    told: asyncio.Queue[str] = asyncio.Queue()
+
+    def changed(state: str, message: str) -> None:
+        told.put_nowait(state)
+        raise KeyError(state)
+
+    one = Server(tmp_path, changed=changed)
+    await one.start()
+    for _ in range(2):
+        assert await asyncio.wait_for(told.get(), 20) == "up"
+        assert one.pid is not None
+        os.kill(one.pid, signal.SIGKILL)
+        assert await asyncio.wait_for(told.get(), 20) == "down"
+    await one.stop()
+
+
 async def test_a_home_that_is_no_folder_is_denied(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(Denied):

@@ -17,32 +17,46 @@ from lamina.bus.connection import DRAIN_BYTES, Connection, Lost
 from lamina.bus.port import Ack, Outgoing
 from lamina.errors import Invalid, Timeout
 
+AT_ONCE = 8
+
 _connection_id = NUID().next().decode()
 _number = count()
 
 
-async def publish_batch(connection: Connection, messages: Sequence[Outgoing], limit: int, timeout_s: float) -> Ack:
-    """Append a batch; see `lamina.bus.port.Bus.publish_batch`. `limit` is the server's max_payload."""
-    if not 1 <= len(messages) <= wire.MAX_BATCH:
-        raise Invalid(f"a batch of {len(messages)} messages; 1 to {wire.MAX_BATCH} are allowed")
-    blocks = _blocks(messages, limit)
+class Batches:
+    """The batches of one connection: a few at once, since the server holds 50 of a stream open and no more."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._gate = asyncio.Semaphore(AT_ONCE)
+
+    async def publish(self, messages: Sequence[Outgoing], timeout_s: float) -> Ack:
+        """Append a batch; see `lamina.bus.port.Bus.publish_batch`. `Busy` when others hold too many open."""
+        if not 1 <= len(messages) <= wire.MAX_BATCH:
+            raise Invalid(f"a batch of {len(messages)} messages; 1 to {wire.MAX_BATCH} are allowed")
+        blocks = _blocks(messages, self._connection.max_payload)
+        try:
+            async with asyncio.timeout(timeout_s), self._gate:
+                return await _publish(self._connection, messages, blocks)
+        except TimeoutError:
+            raise Timeout(f"a batch was not answered within {timeout_s} s; it may be stored") from None
+        except Lost as error:
+            raise Timeout(f"{error}; the batch may be stored") from error
+
+
+async def _publish(connection: Connection, messages: Sequence[Outgoing], blocks: Sequence[bytes]) -> Ack:
     named = {message.subject for message in messages}
     commit_reply, commit = connection.expect(named)
     first_reply, first = (commit_reply, commit) if len(messages) == 1 else connection.expect(named)
     try:
-        async with asyncio.timeout(timeout_s):
-            await _send(connection, messages, blocks, first_reply, commit_reply)
-            if first is not commit:
-                begun = await first
-                if begun.data or begun.status:
-                    error = answer_of(begun, Answer, "beginning a batch").error
-                    if error is not None:
-                        raise error_of(error, "beginning a batch")
-            return ack_of(await commit, "publishing a batch")
-    except TimeoutError:
-        raise Timeout(f"a batch was not answered within {timeout_s} s; it may be stored") from None
-    except Lost as error:
-        raise Timeout(f"{error}; the batch may be stored") from error
+        await _send(connection, messages, blocks, first_reply, commit_reply)
+        if first is not commit:
+            begun = await first
+            if begun.data or begun.status:
+                error = answer_of(begun, Answer, "beginning a batch").error
+                if error is not None:
+                    raise error_of(error, "beginning a batch")
+        return ack_of(await commit, "publishing a batch")
     finally:
         for future in (first, commit):
             if future.done() and not future.cancelled():

@@ -16,8 +16,9 @@ import structlog
 from msgspec import Struct
 
 from lamina import times
-from lamina.bus import api, batch, subjects, wire
+from lamina.bus import api, subjects, wire
 from lamina.bus.api import MessageAnswer, Reply, StreamAnswer, answer_of, error_of
+from lamina.bus.batch import Batches
 from lamina.bus.connection import Connection, Lost
 from lamina.bus.port import Ack, Handler, Listener, Message, Outgoing, StreamInfo
 from lamina.bus.reader import NatsReader
@@ -84,6 +85,7 @@ class NatsBus:
         self._epoch = ""
         self._direct = False
         self._closed = False
+        self._batches = Batches(connection)
         self._readers: set[NatsReader] = set()
         self._served: set[Served] = set()
 
@@ -114,7 +116,7 @@ class NatsBus:
         return api.ack_of(reply, "publishing")
 
     async def publish_batch(self, messages: Sequence[Outgoing], *, timeout_s: float = 30.0) -> Ack:
-        return await batch.publish_batch(self.connection, messages, self.connection.max_payload, timeout_s)
+        return await self._batches.publish(messages, timeout_s)
 
     def read(self, subjects_: Sequence[str], *, after: int, name: str) -> NatsReader:
         self._check_open()

@@ -157,7 +157,7 @@ class Server:
             raise Timeout(f"nats-server did not come up within {timeout_s} s: {self._last_words()}") from error
         await self._check_sync()
         self._keep(_Kept(self._child.pid, int(self.url.rpartition(":")[2])))
-        self._changed("up", self.url)
+        self._tell("up", self.url)
 
     async def _listening(self, child: asyncio.subprocess.Process) -> Ports:
         while child.returncode is None:
@@ -180,7 +180,7 @@ class Server:
             if self._child is not None:
                 code = await self._child.wait()
                 _log.warning("nats-server ended", code=code, last_words=self._last_words())
-                self._changed("down", f"nats-server ended with code {code}")
+                self._tell("down", f"nats-server ended with code {code}")
             failures = 0 if loop.time() - since > STABLE_S else failures + 1
             await asyncio.sleep(BACK_OFF_S[min(failures, len(BACK_OFF_S)) - 1] if failures else 0)
             self.restarts += 1
@@ -189,10 +189,10 @@ class Server:
             except (LaminaError, OSError) as error:
                 await self._end_child()
                 _log.error("nats-server does not start", error=str(error))
-                self._changed("failing", str(error))
+                self._tell("failing", str(error))
                 continue
             if failures >= len(BACK_OFF_S):
-                self._changed("failing", f"nats-server was started {failures} times and did not stay")
+                self._tell("failing", f"nats-server was started {failures} times and did not stay")
 
     async def _end_child(self) -> None:
         child, self._child = self._child, None
@@ -207,6 +207,12 @@ class Server:
             with contextlib.suppress(ProcessLookupError):
                 child.kill()
             await child.wait()
+
+    def _tell(self, state: str, message: str) -> None:
+        try:
+            self._changed(state, message)
+        except Exception:  # noqa: BLE001 - whoever listens must not end the supervision
+            _log.exception("a listener to the server's state failed", state=state)
 
     # -- the folder
 
@@ -245,7 +251,7 @@ class Server:
             "ports_file_dir": str(self.folder),
             "log_file": str(self.folder / "server.log"),
         }
-        lines = [f"{key}: {json.dumps(value)}" for key, value in quoted.items()]
+        lines = [f"{key}: {_quoted(value)}" for key, value in quoted.items()]
         lines += [
             "server_name: lamina",
             "logfile_size_limit: 10MB",
@@ -253,11 +259,11 @@ class Server:
             "max_payload: 1MB",
             "max_pending: 64MB",
             "authorization {",
-            f"  user: {json.dumps(credentials.user)}",
-            f"  password: {json.dumps(credentials.password)}",
+            f"  user: {_quoted(credentials.user)}",
+            f"  password: {_quoted(credentials.password)}",
             "}",
             "jetstream {",
-            f"  store_dir: {json.dumps(str(self.folder))}",  # to which the server adds `jetstream`
+            f"  store_dir: {_quoted(str(self.folder))}",  # to which the server adds `jetstream`
             "  sync_interval: always",
             "  max_mem_store: 64MB",
             "  max_file_store: 1TB",  # the stream's own max_bytes is the limit
@@ -296,6 +302,11 @@ class Server:
         if self._ports is None:
             raise Closed("the server was not started")
         return self._ports
+
+
+def _quoted(text: str) -> str:
+    """Text as the server's configuration quotes it: its escapes are those of JSON, but for \\u."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def read_credentials(path: Path) -> Credentials:
