@@ -126,7 +126,7 @@ class Recorder:
         self.known[seen.key] = Known(node=node, stub=min(stub, seen.text, key=len))
 
     def fit(self, messages: list[dict[str, Any]], window: int, state: State | None = None, **options: Any) -> Fitted:
-        for _ in range(6):
+        for _ in range(2):
             fitted = fit(messages, window, stubs=self, state=state, **options)
             if not fitted.unrecorded:
                 return fitted

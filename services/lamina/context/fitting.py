@@ -71,9 +71,8 @@ def fit(
     if not work.unrecorded:
         _cascade(work, window_tokens, keep)
     if work.unrecorded:
-        if work.total >= _AGGRESSIVE * window_tokens:  # later stages will ask for the others: ask once
-            for seen in work.observations:
-                work.known(seen)
+        for seen in work.observations:  # later stages would ask for the others: once is enough
+            work.known(seen)
         given = [dict(message) for message in messages]
         unrecorded = tuple(work.unrecorded.values())
         return Fitted(given, (), before, before, state, unrecorded)

@@ -88,12 +88,9 @@ def read(messages: Sequence[Message]) -> Conversation:
     return Conversation(provider=provider, head=head, exchanges=tuple(exchanges))
 
 
-def fingerprint(messages: Sequence[Message]) -> str:
-    """A short name for what these messages say."""
-    try:
-        return hashlib.sha256(msgspec.json.encode(list(messages))).hexdigest()[:16]
-    except (TypeError, ValueError, RecursionError) as error:
-        raise Invalid(f"messages must be plain JSON: {error}") from error
+def fingerprint(value: object) -> str:
+    """A short name for what a text or message says."""
+    return hashlib.sha256(to_json(value).encode()).hexdigest()[:16]
 
 
 def is_system(message: Message) -> bool:

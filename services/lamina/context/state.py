@@ -31,10 +31,14 @@ class Cut(msgspec.Struct, frozen=True):
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What was decided for one result, for ever: its level, the tokens of its window, whether its call is cut."""
+    """What was decided for one result, for ever: its level, the tokens of its window, whether its call is cut.
+
+    `shown` names the text put in its place, so that a list given back is known to be cut already.
+    """
 
     level: Literal["whole", "stub", "line", "window"] = "whole"
     limit: int = 0
+    shown: str = ""
     arguments: bool = False
 
 
@@ -65,7 +69,7 @@ class Fitted(msgspec.Struct, frozen=True):
     """The answer of `fit`.
 
     With anything in `unrecorded`, `messages` is the input as it was: those results must be recorded under their
-    `key` first, then `fit` is called again. Else `messages` fits. `cuts` are the new ones alone; `before` and
+    `key`, then `fit` is called once more. Else `messages` fits. `cuts` are the new ones alone; `before` and
     `tokens` count the whole prompt as given and as answered.
     """
 

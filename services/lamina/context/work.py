@@ -77,10 +77,12 @@ class Work:
         shorter = known.stub if level == "stub" else cuts.line(known.node)
         if level == "window":
             shorter = cuts.window(text, known.node, limit)
+        if shorter == text:
+            return
         message = cuts.with_text(self.messages[observation.index], observation, shorter)
         before = self.decisions.get(observation.key, Decision())
         if self._put(observation.index, message, level, observation.key, known.node):
-            self.decisions[observation.key] = Decision(level=level, limit=limit, arguments=before.arguments)
+            self.decisions[observation.key] = Decision(level, limit, fingerprint(shorter), before.arguments)
 
     def cut_arguments(self, observation: Observation) -> None:
         """Cut the long arguments of the call this result answers."""
@@ -91,7 +93,7 @@ class Work:
         message = cuts.with_short_arguments(self.messages[index], observation, known.node)
         before = self.decisions.get(observation.key, Decision())
         if self._put(index, message, "arguments", observation.key, known.node):
-            self.decisions[observation.key] = Decision(level=before.level, limit=before.limit, arguments=True)
+            self.decisions[observation.key] = msgspec.structs.replace(before, arguments=True)
 
     def cut_thinking(self, exchange: Exchange) -> None:
         """Leave out the thinking of an exchange of an earlier turn, and of any that reads the same."""
@@ -113,7 +115,7 @@ class Work:
         """What an exchange is known by from call to call."""
         if exchange.observations:
             return exchange.observations[0].key
-        return fingerprint([cuts.without_thinking(self.messages[exchange.start])])
+        return fingerprint(cuts.without_thinking(self.messages[exchange.start]))
 
     def drop(self, exchange: Exchange) -> None:
         """Leave out the oldest exchange still in, behind the note. Its results must be recorded first."""
@@ -152,7 +154,7 @@ class Work:
             decision = state.decisions.get(seen.key)
             if decision is None or seen.exchange < self.out:
                 continue
-            if decision.level != "whole":
+            if decision.level != "whole" and fingerprint(seen.text) != decision.shown:
                 self.cut_result(seen, decision.level, decision.limit)
             if decision.arguments:
                 self.cut_arguments(seen)
