@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from lamina.cli.command import Command
+
 ROOT = Path(__file__).parents[2]
 SOURCE_ROOTS = ("services", "schemas", "infra", "replay")
 TOP_LEVEL = {
@@ -115,7 +117,9 @@ def test_test_files_have_names_of_their_own() -> None:
 
 @pytest.mark.parametrize("point", ENTRY_POINTS, ids=lambda point: f"{point.group}:{point.name}")
 def test_entry_point_resolves(point: EntryPoint) -> None:
-    assert callable(point.load())
+    loaded = point.load()
+
+    assert isinstance(loaded, Command) if point.group == "lamina.commands" else callable(loaded)
 
 
 BREACHES = {
