@@ -14,10 +14,8 @@ from lamina.times import micros
 
 CANDIDATES = 200
 TURN_COLUMNS = "seq, id, type, session, role, name, turn_id, agent, project, time, text"
-_COLUMNS = "SELECT t.seq, t.session, t.position, t.role"
-_JOIN = "CROSS JOIN turns t ON t.seq ="
-_MATCH = "turns_fts MATCH ? AND f.rank MATCH 'bm25(1.0, 0.5)'"
-_BEST = "ORDER BY f.rank, f.rowid LIMIT ?"
+_COLUMNS = "SELECT t.seq, t.session, t.position, t.role, f.score FROM"
+_FILTERED = text.FTS_SEARCH.replace("WHERE", "CROSS JOIN turns t ON t.seq = turns_fts.rowid WHERE")
 
 
 class Found(Struct, frozen=True):
@@ -30,18 +28,20 @@ class Found(Struct, frozen=True):
 
 def search(db: sqlite3.Connection, query: str, where: Where, limit: int) -> list[Found]:
     """The best `limit` turns for `query`, best first, ties by age; none when it has no word to look for."""
-    expression = text.match(query)
+    conditions, values = _filters(where)
+    expression = text.match(query, None if conditions else lambda one: _rows(db, one))
     if expression is None:
         return []
-    conditions, values = _filters(where)
-    if conditions:  # the filter comes before the ranking: every find is joined
-        sql = f"{_COLUMNS}, -f.rank FROM turns_fts f {_JOIN} f.rowid WHERE {_MATCH} {conditions} {_BEST}"
-    else:  # the best alone are joined
-        best = f"SELECT rowid, -rank AS score FROM turns_fts f WHERE {_MATCH} {_BEST}"  # noqa: S608 - own names
-        sql = f"{_COLUMNS}, f.score FROM ({best}) f {_JOIN} f.rowid"
+    found = _FILTERED.replace("ORDER BY", f"{conditions} ORDER BY") if conditions else text.FTS_SEARCH
+    sql = f"{_COLUMNS} ({found}) f CROSS JOIN turns t ON t.seq = f.rowid"
     rows = db.execute(sql, (expression, *values, max(limit, CANDIDATES)))
     ranked = text.rank((text.Candidate(*row) for row in rows), query)[:limit]
     return [Found(_turn(db, found.turn), found.score, found.parts) for found in ranked]
+
+
+def _rows(db: sqlite3.Connection, expression: str) -> int:
+    """How many turns an expression finds, counted no further than matters."""
+    return int(db.execute(text.FTS_COUNT, (expression, text.MATCH_ROWS + 1)).fetchone()[0])
 
 
 def _turn(db: sqlite3.Connection, seq: int) -> Turn:
