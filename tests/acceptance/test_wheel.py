@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -90,6 +91,14 @@ def test_wheel_is_what_runs(installed: Path) -> None:
 
 def test_command_works_from_the_wheel(installed: Path) -> None:
     assert "usage" in succeeded(run(installed / "bin" / "lamina", "--help", cwd=installed)).lower()
+
+
+def test_demo_plays_from_the_wheel(installed: Path) -> None:
+    """The bundled session is data of the package: a wheel without it would install and fail."""
+    played = json.loads(succeeded(run(installed / "bin" / "lamina", "demo", "--json", cwd=installed)))
+
+    assert played["unsettled"] == ""
+    assert all(answer["hits"]["items"] for answer in played["answers"])
 
 
 def test_consumer_sees_the_types(installed: Path, tmp_path: Path) -> None:
