@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import os
 import signal
@@ -50,6 +49,8 @@ class Working(Struct, frozen=True):
 
 
 def _up(context: Context, options: argparse.Namespace) -> int:
+    import asyncio
+
     from lamina import config, log
     from lamina.daemon import Daemon
 
@@ -106,6 +107,8 @@ def stop(home: Home, pid: int) -> None:
 
 
 def _worker(context: Context, options: argparse.Namespace) -> int:
+    import asyncio
+
     from lamina import config, log
     from lamina.daemon import run_worker
 

@@ -6,7 +6,7 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from lamina.cli.command import DONE, FAILED, USAGE, Command, Context
 from lamina.cli.output import printable
@@ -24,6 +24,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except LaminaError as error:
         return _failed(f"{type(error).__name__}: {error}")
+    except ExceptionGroup as group:
+        ours, others = group.split(LaminaError)
+        if ours is None or others is not None:
+            raise
+        return _failed("; ".join(f"{type(error).__name__}: {error}" for error in _leaves(ours)))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read us has enough
         return FAILED
@@ -77,6 +82,15 @@ def _split(arguments: list[str]) -> tuple[list[str], str | None, list[str]]:
     if index >= len(arguments):
         return arguments, None, []
     return arguments[:index], arguments[index], arguments[index + 1 :]
+
+
+def _leaves(group: BaseExceptionGroup[LaminaError]) -> Iterator[LaminaError]:
+    """What tasks that ran beside one another raised."""
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
 
 
 def _failed(message: str) -> int:

@@ -23,6 +23,7 @@ JOINERS = "\u200c\u200d"
 WIDEST = 100
 PLAIN_WIDTH = 80
 HIDDEN = "�"
+_CLOSING = "、。，．！？：；」』）】…,.!?:;)"
 
 
 def printable(text: str) -> str:
@@ -85,18 +86,21 @@ def _wrapped(line: str, columns: int) -> list[str]:
 
 
 def _words(line: str) -> list[str]:
-    """Pieces that stay together: a wide character each, or a run up to and with its spaces."""
+    """Pieces that stay together: an ideograph or kana each, or a run of other letters up to and with its spaces;
+    what closes stays with what it closes."""
     words: list[str] = []
     for character in line:
-        joins = words and _columns(character) < 2 and _columns(words[-1][0]) < 2 and not words[-1].endswith(" ")
-        glued = words and (
-            _columns(character) == 0 or character in "、。，．！？：；」』）】…,.!?:;)" or character == " "
-        )
-        if joins or glued:
+        runs_on = words and not _stands_alone(character) and not _stands_alone(words[-1][0]) and words[-1][-1] != " "
+        if words and (runs_on or character == " " or character in _CLOSING or _columns(character) == 0):
             words[-1] += character
         else:
             words.append(character)
     return words
+
+
+def _stands_alone(character: str) -> bool:
+    """May a line break on either side of it? Hangul is written with spaces between its words."""
+    return _columns(character) == 2 and not "\uac00" <= character <= "\ud7a3"
 
 
 def _indent(line: str, columns: int) -> str:
@@ -181,7 +185,7 @@ class Printer:
 
             body = Text(printable(text))
             self._console().print(
-                Panel(body, title=Text(title), title_align="left", width=self.columns, style="none")
+                Panel(body, title=Text(printable(title)), title_align="left", width=self.columns, style="none")
             )
         else:
             self.heading(title)
@@ -192,7 +196,7 @@ class Printer:
         if self.terminal:
             self._rich_table(columns, rows, styles)
             return
-        cells = [[column.title for column in columns], *([one_line(cell) for cell in row] for row in rows)]
+        cells = [[one_line(column.title) for column in columns], *([one_line(cell) for cell in row] for row in rows)]
         widths = [max(width(row[index]) for row in cells) for index in range(len(columns))]
         for row in cells:
             aligned = [
@@ -208,7 +212,9 @@ class Printer:
 
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
         for column in columns:
-            table.add_column(column.title, justify="right" if column.right else "left", overflow="fold")
+            table.add_column(
+                Text(printable(column.title)), justify="right" if column.right else "left", overflow="fold"
+            )
         for index, row in enumerate(rows):
             style = styles[index] if index < len(styles) else ""
             table.add_row(*(Text(printable(cell)) for cell in row), style=style)

@@ -78,7 +78,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 schema = Command(
     name="schema",
-    help="JSON Schema of events and of every --json output",
+    help="describe events and every --json output as JSON Schema",
     description="Describe what stands in the log and what `--json` writes, as JSON Schema. Fields may be added "
     "within a version; readers ignore what they do not know.",
     run=_run,

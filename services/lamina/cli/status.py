@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -106,6 +105,8 @@ class Parked(Struct):
 
 async def look(home: Home) -> Status:
     """The state of `home`; what does not run or answer is part of the answer."""
+    import asyncio
+
     from lamina.runtime.registry import services
     from lamina.runtime.spec import Service
     from lamina.runtime.worker import heartbeats
@@ -260,6 +261,8 @@ def _lines(path: Path) -> int:
 
 
 def _run(context: Context, _: argparse.Namespace) -> int:
+    import asyncio
+
     status = asyncio.run(look(context.home))
     if context.json:
         context.document(status)

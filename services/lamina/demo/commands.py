@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +12,8 @@ from lamina.demo.records import Demo
 
 
 def _run(context: Context, options: argparse.Namespace) -> int:
+    import asyncio
+
     from lamina.demo import play, story
     from lamina.demo.report import print_report
 
@@ -35,6 +34,9 @@ def _home(options: argparse.Namespace) -> Iterator[tuple[Path, bool]]:
     if options.home is not None:
         yield Path(options.home), True
         return
+    import shutil
+    import tempfile
+
     path = Path(tempfile.mkdtemp(prefix="lamina-demo-"))
     if options.keep:
         yield path, True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import date, datetime, timedelta
 from datetime import time as clock
@@ -26,6 +25,8 @@ LINES = 12
 
 def with_memory(context: Context, work: Callable[[Memory], Awaitable[R]]) -> R:
     """`work` on the memory that the global options name."""
+    import asyncio
+
     from lamina.client import Memory
 
     async def run() -> R:

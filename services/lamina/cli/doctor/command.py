@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 
 from msgspec import Struct
 
@@ -26,6 +25,8 @@ class Report(Struct, frozen=True, kw_only=True):
 
 def examine(context: Context) -> Report:
     """Every check on the home and the machine; a check that cannot be made is a finding."""
+    import asyncio
+
     from lamina.cli.doctor import live, machine, place
 
     config, settings = place.settings(context.home)
