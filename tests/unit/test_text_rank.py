@@ -26,7 +26,7 @@ def test_parts_add_up_to_the_score() -> None:
 
     for found in ranked:
         assert found.score == pytest.approx(sum(found.parts.values()))
-        assert set(found.parts) == {"bm25", "passage", "role"}
+        assert set(found.parts) == {"bm25", "passage", "around", "role"}
 
 
 def test_a_passage_about_the_query_beats_a_lone_word() -> None:
@@ -44,6 +44,14 @@ def test_a_passage_ends_with_its_session() -> None:
     ranked = rank([turn(1, 2.0), turn(2, 5.0, session="other")], "redis")
 
     assert ranked[1].score == pytest.approx(alone)
+
+
+def test_the_turns_around_a_find_fill_the_answer() -> None:
+    """A turn without any term comes after the find beside it, the nearer the better, and far ones not at all."""
+    ranked = rank([turn(10, 4.0), turn(9, 0.0), turn(12, 0.0), turn(13, 0.0)], "redis")
+
+    assert [found.turn for found in ranked] == [10, 9, 12]
+    assert ranked[1].parts["around"] == ranked[1].score
 
 
 def test_what_the_user_said_comes_before_what_restates_it() -> None:

@@ -14,7 +14,8 @@
                                                 keeps a search of 100,000 turns at some 10 ms
     FTS_SEARCH                                  execute(FTS_SEARCH, (match(query), limit)) -> (number, score)
     query_terms(query) -> list[str]             the terms `match` asks for
-    rank(candidates, query) -> list[Ranked]     the order of the best 200 that FTS_SEARCH gave
+    rank(candidates, query) -> list[Ranked]     the order of the best 200 that FTS_SEARCH gave, and, where
+                                                those are fewer than asked for, of the turns around them
 
 Every function accepts any str (NUL, lone surrogates, 100 MB) and never raises.
 """
@@ -31,20 +32,22 @@ from lamina.text.fulltext import (
     Previous,
     document,
 )
-from lamina.text.match import MATCH_ROWS, match, query_terms
+from lamina.text.match import MATCH_ROWS, QUERY_TERMS, match, query_terms
 from lamina.text.normalise import normalise
-from lamina.text.rank import Candidate, Ranked, rank
+from lamina.text.rank import AROUND_TURNS, Candidate, Ranked, rank
 from lamina.text.stem import stem
 from lamina.text.stopwords import STOP_WORDS
 from lamina.text.tokens import terms, tokens
 
 __all__ = [
+    "AROUND_TURNS",
     "FTS_COUNT",
     "FTS_DELETE",
     "FTS_INSERT",
     "FTS_SCHEMA",
     "FTS_SEARCH",
     "MATCH_ROWS",
+    "QUERY_TERMS",
     "STOP_WORDS",
     "Candidate",
     "Entry",

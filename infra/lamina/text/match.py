@@ -8,19 +8,24 @@ from lamina.text.stem import stem
 from lamina.text.stopwords import STOP_WORDS
 from lamina.text.tokens import tokens
 
-QUERY_TERMS = 64  # more add time, not recall
-QUERY_CHARS = 20_000  # read from the start of a pasted document
+QUERY_TERMS = 192  # of a longer text half from its start and half from its end, where the question may stand
+QUERY_CHARS = 20_000  # the same of a pasted document
 MATCH_ROWS = 10_000  # about 10 ms of BM25; below, nothing is left out
 
 
 def query_terms(query: str) -> list[str]:
-    """Return the distinct terms that say what `query` is about, in order, at most 64.
+    """Return the distinct terms that say what `query` is about, in order, at most 192.
 
     Function words are left out unless the query has nothing else ("who are you?").
     """
-    words = tokens(query[:QUERY_CHARS])
+    if len(query) > QUERY_CHARS:
+        query = f"{query[: QUERY_CHARS // 2]} {query[-QUERY_CHARS // 2 :]}"
+    words = tokens(query)
     telling = [word for word in words if word not in STOP_WORDS] or words
-    return list(dict.fromkeys(map(stem, telling)))[:QUERY_TERMS]
+    terms = list(dict.fromkeys(map(stem, telling)))
+    if len(terms) > QUERY_TERMS:
+        terms = terms[: QUERY_TERMS // 2] + terms[-QUERY_TERMS // 2 :]
+    return terms
 
 
 def match(query: str, rows: Callable[[str], int] | None = None) -> str | None:

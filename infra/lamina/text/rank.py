@@ -13,6 +13,8 @@ import msgspec
 PASSAGE = 0.5  # of the mean score of the best turns around: a passage about the query beats a lone word
 PASSAGE_TURNS = 10  # to either side
 PASSAGE_BEST = 3
+AROUND = 0.3  # of the scores of the finds beside a turn without any term, over their distance
+AROUND_TURNS = 2
 OTHER_ROLES = 0.5  # what the assistant or a tool said is long and restates; what the user said is the fact
 
 # Asked about the assistant's own words ("what did you recommend?"), its turns count as much as the user's.
@@ -34,7 +36,8 @@ class Candidate(msgspec.Struct, frozen=True):
     """A turn to be ranked.
 
     `turn` is its number in the index, `position` its ordinal within `session` (neighbours differ by 1),
-    `score` what FTS_SEARCH gave.
+    `score` what FTS_SEARCH gave, never negative. Where that found less than is asked for, the turns up to
+    AROUND_TURNS before and after each find may be added with score 0.0: they fill the rest of the answer.
     """
 
     turn: int
@@ -55,28 +58,41 @@ class Ranked(msgspec.Struct, frozen=True):
 def rank(candidates: Iterable[Candidate], query: str) -> list[Ranked]:
     """Return the candidates that `query` speaks for, best first, ties by turn number.
 
-    A turn's score is its own BM25 and a share of the mean of the three best within ten turns of its session
-    (`passage`); half of both for what the assistant or a tool said, unless the query asks about just that
-    (`role`). Candidates without a positive score are left out.
+    A find's score is its own BM25 and a share of the mean of the three best within ten turns of its session
+    (`passage`); a turn without any term has a share of the finds beside it (`around`). Half of it is taken
+    from what the assistant or a tool said, unless the query asks about just that (`role`).
+    Candidates without any score are left out.
     """
     sessions: dict[str, dict[int, Candidate]] = defaultdict(dict)
     for candidate in candidates:
-        if candidate.score > 0:
-            sessions[candidate.session][candidate.position] = candidate
+        sessions[candidate.session][candidate.position] = candidate
     other = 1.0 if _ASKS_ASSISTANT.search(query) else OTHER_ROLES
-    ranked = [found for turns in sessions.values() for found in _ranked(turns, other)]
+    ranked = [found for turns in sessions.values() for found in _ranked(turns, other) if found.score > 0]
     return sorted(ranked, key=lambda found: (-found.score, found.turn))
 
 
 def _ranked(turns: Mapping[int, Candidate], other: float) -> Iterable[Ranked]:
     """Yield the scored turns of one session."""
-    places = sorted(turns)
-    scores = [turns[place].score for place in places]
-    for place, score in zip(places, scores, strict=True):
-        passage = _passage(place, places, scores)
-        role = 0.0 if turns[place].role == "user" else (score + passage) * (other - 1.0)
-        parts = {"bm25": score, "passage": passage, "role": role}
-        yield Ranked(turns[place].turn, score + passage + role, parts)
+    finds = {place: turns[place].score for place in sorted(turns) if turns[place].score > 0}
+    places, scores = list(finds), list(finds.values())
+    for place, turn in turns.items():
+        passage = around = 0.0
+        if place in finds:
+            passage = _passage(place, places, scores)
+        else:
+            around = _around(place, finds)
+        said = turn.score + passage + around
+        role = 0.0 if turn.role == "user" else said * (other - 1.0)
+        parts = {"bm25": turn.score, "passage": passage, "around": around, "role": role}
+        yield Ranked(turn.turn, said + role, parts)
+
+
+def _around(place: int, finds: Mapping[int, float]) -> float:
+    """Return the share that the finds right beside `place` give to it."""
+    return AROUND * sum(
+        (finds.get(place - distance, 0.0) + finds.get(place + distance, 0.0)) / distance
+        for distance in range(1, AROUND_TURNS + 1)
+    )
 
 
 def _passage(place: int, places: Sequence[int], scores: Sequence[float]) -> float:

@@ -13,8 +13,8 @@ were werent what when where which while who whom whose why will with wont would 
 yours yourself yourselves
 """
 
-# Bigrams that are particles, endings, pronouns and question words by themselves. A content word that
-# shares a bigram with them is still found by its other bigrams.
+# Bigrams that are particles, endings and question words by themselves. A content word that shares one with
+# them is still found by its others. More of them do not help: what is common weighs little in BM25 anyway.
 _KOREAN = """
 에서 에게 한테 으로 까지 부터 하고 이랑 라고 이라 처럼 보다 마다 조차 이나 거나 지만 는데 은데 니까 면서
 습니 니다 입니 합니 있습 했습 었습 았습 인가 나요 가요 는지 을까 어요 아요 에요 예요 이에 이다 있다
@@ -22,9 +22,7 @@ _KOREAN = """
 나는 제가 내가 우리 너는 당신 그는 그녀 그것 이것 저것 그리 리고 그런 런데 하지 대해 대한 관한
 """
 _CHINESE = """
-什么 甚么 怎么 怎样 哪里 哪儿 哪个 哪些 哪位 谁的 是谁 多少 几个 为何 为什 如何 是否 是不 不是 有没 没有
-我们 你们 他们 她们 它们 我的 你的 他的 她的 自己 这个 那个 这些 那些 这里 那里 这样 那样 因为 所以 但是
-而且 或者 以及 还是 就是 的是 是在 了吗 的吗 是什 的什 关于 一下 可以
+什么 甚么 怎么 怎样 哪里 哪儿 哪个 哪些 哪位 多少 几个 为何 为什 如何 是否 有没 是什 么的
 """
 _JAPANESE = """
 です ます まし した でし たか すか して てい いる いた いま ない なか から まで より ので のに けど など
