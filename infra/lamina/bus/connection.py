@@ -192,14 +192,20 @@ class Connection(Client):
             self.flush_now()
 
     async def _round_trip(self, timeout_s: float) -> None:
-        # nats-py's own flush writes its PING before the commands that are still queued
+        # nats-py's own flush writes its PING before the commands that are still queued, is not told when the
+        # connection is lost, and a PONG that comes after its timeout ends the read loop
+        _, future = self.expect(())
+        pong: asyncio.Future[bool] = self._loop.create_future()
+
+        def heard(_: asyncio.Future[bool]) -> None:
+            if not future.done():
+                future.set_result(Reply(b"", b""))
+
+        pong.add_done_callback(heard)
+        self._pongs.append(pong)
+        self._pending.append(b"PING\r\n")
         self.flush_now()
-        try:
-            await self.flush(timeout=timeout_s)  # type: ignore[arg-type]
-        except nats.errors.TimeoutError as error:
-            raise Timeout(f"the bus did not answer within {timeout_s} s") from error
-        except nats.errors.Error as error:
-            raise Lost("the connection was lost while subscribing") from error
+        await self.answer(future, "PING", timeout_s)
 
     # -- what nats-py calls
 
