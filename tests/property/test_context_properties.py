@@ -144,7 +144,7 @@ def fitted_or_too_large(
         return None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(conversation=conversations, window=windows, keep=st.sampled_from([1, 3, 10]))
 def test_fits_stays_valid_never_longer_and_changes_nothing_given(
     conversation: Conversation, window: int, keep: int
@@ -164,7 +164,7 @@ def test_fits_stays_valid_never_longer_and_changes_nothing_given(
     assert fitted == fitted_or_too_large(Recorder(), messages, window, keep=keep, canvas=CANVAS)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(conversation=conversations, window=windows)
 def test_what_was_fitted_is_left_as_it_is(conversation: Conversation, window: int) -> None:
     messages = build(conversation)
@@ -183,7 +183,7 @@ def test_what_was_fitted_is_left_as_it_is(conversation: Conversation, window: in
     assert fed_back.state == once.state
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(conversation=conversations, window=windows, fed_back=st.booleans())
 def test_messages_already_given_are_given_again_unchanged_until_something_is_cut(
     conversation: Conversation, window: int, fed_back: bool
@@ -211,7 +211,7 @@ def test_messages_already_given_are_given_again_unchanged_until_something_is_cut
         host = list(fitted.messages) if fed_back else host
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(conversation=conversations, window=windows)
 def test_every_cut_names_its_place_and_saves(conversation: Conversation, window: int) -> None:
     messages = build(conversation)
