@@ -38,7 +38,7 @@ TURNS = Table(
   seq INTEGER PRIMARY KEY, id TEXT NOT NULL, type TEXT NOT NULL, session TEXT NOT NULL, role TEXT NOT NULL,
   name TEXT NOT NULL, turn_id TEXT NOT NULL, agent TEXT NOT NULL, project TEXT NOT NULL, time TEXT NOT NULL,
   time_us INTEGER NOT NULL, at_us INTEGER NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL) STRICT;
-CREATE INDEX turns_session ON turns(session, seq)""",
+CREATE INDEX turns_session ON turns(session, position)""",
 )
 INDEX = Table(name="turns_fts", columns=("rowid", "own", "before"), key=1, ddl=FTS_SCHEMA)
 SESSIONS = Table(

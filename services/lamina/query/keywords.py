@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -35,8 +35,28 @@ def search(db: sqlite3.Connection, query: str, where: Where, limit: int) -> list
     found = _FILTERED.replace("ORDER BY", f"{conditions} ORDER BY") if conditions else text.FTS_SEARCH
     sql = f"{_COLUMNS} ({found}) f CROSS JOIN turns t ON t.seq = f.rowid"
     rows = db.execute(sql, (expression, *values, max(limit, CANDIDATES)))
-    ranked = text.rank((text.Candidate(*row) for row in rows), query)[:limit]
+    finds = [text.Candidate(*row) for row in rows]
+    around = _around(db, finds, conditions, values) if len(finds) < limit else []
+    ranked = text.rank([*finds, *around], query)[:limit]
     return [Found(_turn(db, found.turn), found.score, found.parts) for found in ranked]
+
+
+def _around(
+    db: sqlite3.Connection, finds: Sequence[text.Candidate], conditions: str, values: Sequence[str | int]
+) -> list[text.Candidate]:
+    """The turns beside few finds, which fill an answer that would be short without them."""
+    known = {find.turn for find in finds}
+    sql = (
+        "SELECT t.seq, t.session, t.position, t.role, 0.0 FROM turns t "  # noqa: S608 - own names and marks
+        f"WHERE t.session = ? AND t.position BETWEEN ? AND ? {conditions}"
+    )
+    beside: dict[int, text.Candidate] = {}
+    for find in finds:
+        first, last = find.position - text.AROUND_TURNS, find.position + text.AROUND_TURNS
+        for row in db.execute(sql, (find.session, first, last, *values)):
+            if row[0] not in known:
+                beside[row[0]] = text.Candidate(*row)
+    return list(beside.values())
 
 
 def _rows(db: sqlite3.Connection, expression: str) -> int:
