@@ -21,8 +21,8 @@ from lamina.context.work import Stubs, Work, block_tokens
 from lamina.errors import Invalid, TooLarge
 from lamina.tokens import count, count_messages
 
-_MILD, _MILD_TARGET, _MILD_WORTH = 0.50, 0.30, 0.10  # shares of the window
-_AGGRESSIVE, _AGGRESSIVE_TARGET, _AGGRESSIVE_WORTH = 0.85, 0.60, 0.05
+_MILD, _MILD_TARGET, _MILD_WORTH = 0.50, 0.30, 0.20  # shares of the window; a rewritten prefix must pay
+_AGGRESSIVE, _AGGRESSIVE_TARGET, _AGGRESSIVE_WORTH = 0.85, 0.50, 0.10
 _EMERGENCY, _EMERGENCY_TARGET = 0.95, 0.70
 _SMALL_TOKENS = 40  # a result no stub can make shorter
 _LEAST_WINDOW = 48  # tokens; below this a window shows nothing

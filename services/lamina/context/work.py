@@ -163,12 +163,12 @@ class Work:
 
     @contextmanager
     def attempt(self, worth: int) -> Iterator[None]:
-        """Undo what is done inside unless it saves `worth` tokens or more."""
+        """Undo what is done inside unless it saves `worth` tokens or more, whatever the new canvas costs."""
         saved = (list(self.messages), list(self.sizes), dict(self.decisions), list(self.thinking), list(self.cuts))
         texts = (self.dropped, self.out, self.note, self.canvas, self._shown_tokens)
-        before = self.total
+        before = self._shown_tokens + block_tokens(self.note)
         yield
-        if before - self.total < max(1, worth):
+        if before - self._shown_tokens - block_tokens(self.note) < max(1, worth):
             self.messages, self.sizes, self.decisions, self.thinking, self.cuts = saved
             self.dropped, self.out, self.note, self.canvas, self._shown_tokens = texts
 
