@@ -123,6 +123,51 @@ class FitStateIs(Struct, frozen=True, kw_only=True):
     canvas: str
 
 
+class Savings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`savings`: what offloading saved, by session, the one that saved most first; answered by `SavingsAre`."""
+
+    session: str | None = None
+    limit: int = 100
+
+
+class Saved(Struct, frozen=True, kw_only=True):
+    """Tokens of a session's tool results, of the stubs that stand for them, and those that cuts took away."""
+
+    session: str
+    results: int
+    result_tokens: int
+    stub_tokens: int
+    cut_tokens: int
+
+
+class SavingsAre(Struct, frozen=True, kw_only=True):
+    sessions: tuple[Saved, ...]
+    results: int
+    result_tokens: int
+    stub_tokens: int
+    cut_tokens: int
+
+
+class Cuts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`cuts`: every time a context of the session was cut, oldest first; answered by `CutsAre`."""
+
+    session: str
+
+
+class CutInfo(Struct, frozen=True, kw_only=True):
+    """One cut of a context: its position in the log, the window, the tokens before and after, what was cut."""
+
+    seq: int
+    window_tokens: int
+    before: int
+    after: int
+    cuts: list[dict[str, Any]]
+
+
+class CutsAre(Struct, frozen=True, kw_only=True):
+    cuts: tuple[CutInfo, ...]
+
+
 class Why(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`why`: the chain from an item's id to the events it came from; answered by `Chain`."""
 

@@ -72,9 +72,9 @@ def needs(recorded: Recorded) -> Sequence[Key]:
 
 def fold(state: State, recorded: Recorded, rows: Rows) -> tuple[State, Sequence[Change]]:
     """The ledger line of every event that is the first of its id, and the index rows of what was said."""
-    arrived = from_micros(recorded.at_us)
-    day = max(state.day, arrived.strftime("%Y-%m-%d"))
-    head = b'{"seq":%d,"at":"%s",' % (recorded.seq, text_of(arrived).encode())
+    arrived = text_of(from_micros(recorded.at_us))
+    day = max(state.day, arrived[:10])
+    head = b'{"seq":%d,"at":"%s",' % (recorded.seq, arrived.encode())
     event = recorded.event
     if event is None:
         line = head + b'"malformed":"' + base64.b64encode(recorded.raw) + b'"}\n'

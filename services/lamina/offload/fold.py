@@ -10,8 +10,9 @@ from msgspec import Struct
 
 from lamina import digest, events
 from lamina.errors import Conflict
-from lamina.events import Blob, ContextCut, Event, ToolReturned
-from lamina.ids import node_id
+from lamina.events import Blob, ContextCut, Event, ToolReturned, TurnRecorded
+from lamina.ids import node_id, token
+from lamina.offload import canvas
 from lamina.offload.refs import MAX_INLINE_BYTES, Header, with_pointer, with_text
 from lamina.runtime import Change, Key, Put, Recorded, Rows, WriteFile
 from lamina.store import Table
@@ -19,6 +20,8 @@ from lamina.tokens import count
 
 VERSION = 1
 MAX_ARGUMENT_CHARS = 2_000
+MAX_TERM_CHARS = 64 * 1024
+"""Of a longer text the canvas knows the beginning."""
 TEXT = "text/plain; charset=utf-8"
 
 REFS = Table(
@@ -77,16 +80,22 @@ class _Result(Struct, frozen=True):
 
 def needs(recorded: Recorded) -> Sequence[Key]:
     """Is this node known, and what has its session saved so far?"""
-    if recorded.event is None or not isinstance(recorded.data, ToolReturned):
+    event, data = recorded.event, recorded.data
+    if event is None or not isinstance(data, ToolReturned | TurnRecorded):
         return ()
-    return (("refs", (node_id(recorded.event.id),)), ("saved", (recorded.event.session,)))
+    drawn: Key = ("canvases", (event.session,))
+    if isinstance(data, TurnRecorded):
+        return (drawn,)
+    return (drawn, ("refs", (node_id(event.id),)), ("saved", (event.session,)))
 
 
 def fold(state: State, recorded: Recorded, rows: Rows) -> tuple[State, Sequence[Change]]:
-    """The reference of every tool result that is the first of its id."""
+    """The reference of every tool result that is the first of its id, and the canvas of its session."""
     event, data = recorded.event, recorded.data
     if event is not None and isinstance(data, ContextCut):
         return state, (_cut(recorded.seq, event.session, data),)
+    if event is not None and isinstance(data, TurnRecorded):
+        return state, _drawn(event, _turn_seen(data, recorded), rows)
     if event is None or not isinstance(data, ToolReturned):
         return state, ()
     node = node_id(event.id)
@@ -102,12 +111,42 @@ def fold(state: State, recorded: Recorded, rows: Rows) -> tuple[State, Sequence[
         *(node, recorded.seq, event.id, event.session, data.tool, header.arguments, header.call_id, event.time),
         *(int(data.is_error), result.media_type, header.size_bytes, header.sha256, offset),
     )
-    return state, (*files, Put("refs", row), _saved(node, event, data, result, rows))
+    call = canvas.CallSeen(
+        node=node,
+        tool=data.tool,
+        arguments=header.arguments,
+        is_error=data.is_error,
+        terms=canvas.terms((result.text or "")[:MAX_TERM_CHARS], canvas.TERMS_OF_A_RESULT),
+    )
+    saved = _saved(node, event, data, result, rows)
+    return state, (*files, Put("refs", row), saved, *_drawn(event, call, rows))
 
 
 def _cut(seq: int, session: str, data: ContextCut) -> Put:
     cuts, left = events.canonical(data.cuts).decode(), events.canonical(data.state).decode()
     return Put("cuts", (seq, session, data.window_tokens, data.before, data.after, cuts, left))
+
+
+def _turn_seen(data: TurnRecorded, recorded: Recorded) -> canvas.TurnSeen:
+    text = (
+        data.text
+        if isinstance(data.text, str)
+        else recorded.blobs.get(data.text.sha256, b"").decode("utf-8", "replace")
+    )
+    return canvas.TurnSeen(role=data.role, text=text[:MAX_TERM_CHARS])
+
+
+def _drawn(event: Event, seen: canvas.CallSeen | canvas.TurnSeen, rows: Rows) -> Sequence[Change]:
+    """The session's canvas after this; a file from its first call on, since a chat has no work to draw."""
+    before = rows.get("canvases", (event.session,))
+    known = msgspec.json.decode(before[1], type=canvas.Canvas) if before else canvas.Canvas()
+    drawn = canvas.fold(known, seen)
+    if drawn == known:
+        return ()
+    works = bool(before and before[2]) or isinstance(seen, canvas.CallSeen)
+    text = canvas.render(drawn) if works else ""
+    row = Put("canvases", (event.session, msgspec.json.encode(drawn).decode(), text))
+    return (row, WriteFile(f"canvas/{token(event.session)}.mmd", text.encode())) if works else (row,)
 
 
 def _result(data: ToolReturned, recorded: Recorded) -> _Result:

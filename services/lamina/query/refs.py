@@ -11,7 +11,7 @@ from msgspec import Struct
 from lamina import digest
 from lamina.errors import Forgotten, Invalid
 from lamina.records import Part
-from lamina.requests import FitStateIs, Read
+from lamina.requests import CutInfo, Cuts, CutsAre, FitStateIs, Read, Saved, Savings, SavingsAre
 from lamina.store.files import translated_os
 
 MAX_READ_TOKENS = 200_000
@@ -38,6 +38,38 @@ def fit_state(db: sqlite3.Connection, session: str) -> FitStateIs:
     cut = db.execute("SELECT state FROM cuts WHERE session = ? ORDER BY seq DESC LIMIT 1", (session,)).fetchone()
     canvas = db.execute("SELECT text FROM canvases WHERE session = ?", (session,)).fetchone()
     return FitStateIs(state=msgspec.json.decode(cut[0]) if cut else {}, canvas=canvas[0] if canvas else "")
+
+
+def savings(db: sqlite3.Connection, request: Savings) -> SavingsAre:
+    """What stubs and cuts saved, by session and in all."""
+    cut = dict(db.execute("SELECT session, sum(before - after) FROM cuts GROUP BY session"))
+    rows = [
+        Saved(session=name, results=results, result_tokens=whole, stub_tokens=short, cut_tokens=cut.get(name, 0))
+        for name, results, whole, short in db.execute(
+            "SELECT session, results, result_tokens, stub_tokens FROM saved"
+        )
+        if request.session is None or name == request.session
+    ]
+    rows.sort(key=lambda row: (row.stub_tokens - row.result_tokens, row.session))
+    return SavingsAre(
+        sessions=tuple(rows[: max(1, request.limit)]),
+        results=sum(row.results for row in rows),
+        result_tokens=sum(row.result_tokens for row in rows),
+        stub_tokens=sum(row.stub_tokens for row in rows),
+        cut_tokens=sum(row.cut_tokens for row in rows),
+    )
+
+
+def cuts(db: sqlite3.Connection, request: Cuts) -> CutsAre:
+    rows = db.execute(
+        "SELECT seq, window_tokens, before, after, cuts FROM cuts WHERE session = ? ORDER BY seq", (request.session,)
+    )
+    return CutsAre(
+        cuts=tuple(
+            CutInfo(seq=seq, window_tokens=window, before=before, after=after, cuts=msgspec.json.decode(text))
+            for seq, window, before, after, text in rows
+        )
+    )
 
 
 def part(root: Path, ref: Ref, request: Read) -> Part:

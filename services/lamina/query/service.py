@@ -17,6 +17,8 @@ from lamina.query import reads, refs
 from lamina.query.positions import Positions, layer_service
 from lamina.query.recall import recall
 from lamina.requests import (
+    Cuts,
+    CutsAre,
     FitState,
     FitStateIs,
     Known,
@@ -24,6 +26,8 @@ from lamina.requests import (
     Position,
     Read,
     Recall,
+    Savings,
+    SavingsAre,
     SessionPage,
     Sessions,
     Settled,
@@ -57,6 +61,8 @@ class Query:
             "why": self._why,
             "read": self._read,
             "fit-state": self._fit_state,
+            "savings": self._savings,
+            "cuts": self._cuts,
         }
 
     async def serve(self, ready: asyncio.Event) -> None:
@@ -120,6 +126,18 @@ class Query:
                 return FitStateIs(state={}, canvas="")
             raise
 
+    async def _savings(self, space: str, payload: bytes) -> Struct:
+        request = _decoded(payload, Savings)
+        if await self._nothing(space, "offload"):
+            return SavingsAre(sessions=(), results=0, result_tokens=0, stub_tokens=0, cut_tokens=0)
+        return await self._positions.read(space, "offload", lambda db: refs.savings(db, request))
+
+    async def _cuts(self, space: str, payload: bytes) -> Struct:
+        request = _decoded(payload, Cuts)
+        if await self._nothing(space, "offload"):
+            return CutsAre(cuts=())
+        return await self._positions.read(space, "offload", lambda db: refs.cuts(db, request))
+
     async def _ref(self, space: str, node: str) -> refs.Ref:
         """The reference of a node, waiting for one that is in the log and not yet in the view."""
         last = await self._bus.last(space_subject(space))
@@ -140,13 +158,13 @@ class Query:
             raise Invalid(f"no tool result of space {untoken(space)!r} is called {node[:40]!r}")
         return found
 
-    async def _nothing(self, space: str) -> bool:
+    async def _nothing(self, space: str, service: str = "journal") -> bool:
         """Is the space empty? Otherwise wait a moment for its view, which may be being made."""
         last = await self._bus.last(space_subject(space))
         if last is not None:
             try:
                 async with asyncio.timeout(2.0):
-                    await self._positions.wait(space, "journal", 1)
+                    await self._positions.wait(space, service, 1)
             except TimeoutError:
                 return False  # the read that follows says what is wrong with the view
         return last is None
