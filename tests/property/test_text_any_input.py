@@ -80,6 +80,8 @@ def test_a_narrowed_expression_is_accepted(index: sqlite3.Connection, query: str
         "東" * 100_000,
         "\x00" * 100_000,
         "a.b/c_" * 20_000,
+        "_" * 100_000,
+        "네가" * 50_000,
         "😀" * 100_000,
     ],
 )
@@ -88,5 +90,6 @@ def test_a_huge_query_is_bounded(index: sqlite3.Connection, query: str) -> None:
     expression = text.match(query)
 
     assert len(text.query_terms(query)) <= text.QUERY_TERMS
+    assert len(text.rank([text.Candidate(1, "s", 1, "user", 1.0)], query)) == 1
     if expression is not None:
         index.execute(text.FTS_SEARCH, (expression, 5)).fetchall()

@@ -20,7 +20,7 @@ CJK = (
 )
 _EMOJI = "\u2600-\u27bf\u2b50\u2b55\U0001f1e6-\U0001f1ff\U0001f300-\U0001f3fa\U0001f400-\U0001faff"
 _CHUNK = re.compile(
-    rf"_*[^\W_{CJK}]+(?:(?:[{re.escape(INNER_SYMBOLS)}'’\\,]|__)[^\W_{CJK}]+)*(?:\+\+|#)?|[{CJK}]+|[{_EMOJI}]"
+    rf"_{{0,2}}[^\W_{CJK}]+(?:(?:[{re.escape(INNER_SYMBOLS)}'’\\,]|__)[^\W_{CJK}]+)*(?:\+\+|#)?|[{CJK}]+|[{_EMOJI}]"
 )
 _IS_CJK = re.compile(f"[{CJK}]")
 _PART = re.compile(r"[^\W_]+")
