@@ -40,7 +40,7 @@ def print_turn(printer: Printer, turn: Turn, *, most_lines: int) -> None:
     left = printer.block(turn.text, "       ", "dim" if tool else "", most)
     if left:
         way = f"`lamina read {ids.node_id(turn.id)}`" if tool else f"`lamina why {turn.id}`"
-        printer.line(f"       … {left} more lines: {way}, or --lines 0", "dim")
+        printer.line(f"       … {left} more lines: {way}", "dim")
 
 
 def day_text(time: str) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from lamina.cli.command import DONE, Command, Context
-from lamina.cli.running import running
+from lamina.cli.running import locked, running
 from lamina.errors import Invalid, Timeout
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def stop(home: Home, pid: int) -> None:
 
     os.kill(pid, signal.SIGTERM)
     until = time.monotonic() + STOP_S
-    while alive(pid):
+    while alive(pid) and locked(home.run / "daemon.lock"):
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)  # a client that started it is its parent, and it would stay as a zombie
         if time.monotonic() > until:
