@@ -99,10 +99,10 @@ def test_length_is_counted_alike_with_and_without_spaces() -> None:
 
 
 def test_the_speaker_is_searched() -> None:
-    """A name is found though the text does not hold it."""
-    entry = document("user", "Caroline", "I paint.", None)
-
-    assert entry.columns[0] == "carolin i paint"
+    """A name is found though the text does not hold it; a role that every row has is not in the index."""
+    assert document("user", "Caroline", "I paint.", None).columns[0] == "carolin i paint"
+    assert document("Caroline", None, "I paint.", None).columns[0] == "carolin i paint"
+    assert document("user", None, "I paint.", None).columns[0] == "i paint"
 
 
 def test_a_deleted_turn_is_gone() -> None:

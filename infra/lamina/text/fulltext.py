@@ -7,6 +7,7 @@ import msgspec
 from lamina.text.tokens import INNER_SYMBOLS, is_cjk, terms
 
 JOINED_WORDS = 60  # a turn and the one before it are searched together only if neither is longer
+_ROLES = frozenset({"user", "assistant", "tool", "system"})  # in every row, so they tell nothing apart
 _WORDS_PER_BIGRAM = 0.6  # running Chinese, Japanese and Korean text has about 1.7 characters a word
 
 FTS_SCHEMA = (
@@ -45,11 +46,13 @@ def document(role: str, name: str | None, text: str, previous: Previous | None) 
     """Return what the index stores for a turn.
 
     `previous` is the `Entry.previous` of the turn before it in the same session, None for the first.
-    The turn's own terms stand in one column, those of a short previous turn in another, so that an
-    answer is found by the words of its question. Pure; any text is accepted.
+    One column holds the terms of its speaker's name (or of a role of its own kind) and its own; the other
+    those of a short previous turn, so that an answer is found by the words of its question. Pure; any text
+    is accepted.
     """
     own = terms(text)
-    line = " ".join(terms(name or role) + own)
+    speaker = name or ("" if role in _ROLES else role)
+    line = " ".join(terms(speaker) + own)
     short = _words(own) <= JOINED_WORDS
     before = previous.text if previous is not None and short else ""
     return Entry((line, before), Previous(line if short else ""))
