@@ -10,15 +10,18 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from lamina.digest.kinds.plan import Plan
 from lamina.digest.text import Line
 from lamina.digest.words import Word, words_in
 
 SHOWN = 130  # characters of a line shown together, unless one word is longer
+LEAD = 200  # characters of a line that comes first
+WHOLE = 240  # characters of a line that is not cut where lines are shown whole
 LEAST = 40  # characters shown of a line, or three fifths of a shorter one
+NEARLY = 3  # characters not worth cutting off
 FAINT = 0.1  # words worth less do not widen what is shown of a line
 REPEATED = 0.4  # a word of n lines is worth n**REPEATED times as much: it is what the result is about
 REPEATED_UP_TO = 8.0
-NAMES = 0.3  # exponent of a line's factor on its names: a name in a comment is still a name
 KNOWN = 1e9
 
 
@@ -33,36 +36,34 @@ class Span(NamedTuple):
 
 def choose(
     lines: Sequence[Line],
-    factors: Sequence[float],
-    lead: Sequence[int],
+    plan: Plan,
     known: frozenset[str],
     budget: int,
 ) -> list[str]:
     """Digest lines in the order of the result, together at most `budget` characters with their newlines.
 
-    `factors` weigh the lines (0 = never), `lead` are indices of lines that come first while there is room,
-    `known` are words the call itself already shows.
+    `known` are words the call itself already shows; they are worth nothing.
     """
     covered: dict[str, float] = dict.fromkeys(known, KNOWN)
     picked: dict[int, str] = {}
     left = budget
-    for index in lead:
+    for index in plan.lead:
         line = lines[index]
-        shown = render(line, 0, min(len(line.body), SHOWN))
+        shown = render(line, 0, min(len(line.body), LEAD))
         if index not in picked and len(shown) < left:
             picked[index] = shown
             left -= len(shown) + 1
-            cover(covered, [word for word in words_in(line.body) if word.end <= SHOWN])
-    words = rated(lines, factors)
+            cover(covered, [word for word in words_in(line.body) if word.end <= LEAD])
+    words = rated(lines, plan)
     heap: list[tuple[float, int, int]] = []
     for index, own in words.items():
-        span = best_span(lines[index], own, covered)
+        span = best_span(lines[index], own, covered, plan.whole)
         if span.gain > 0 and index not in picked:
             heap.append((-span.gain / span.cost, index, len(picked)))
     heapq.heapify(heap)
     while heap and left > 0:
         _, index, seen = heapq.heappop(heap)
-        span = best_span(lines[index], words[index], covered)
+        span = best_span(lines[index], words[index], covered, plan.whole)
         if span.gain <= 0:
             continue
         score = -span.gain / span.cost
@@ -78,8 +79,9 @@ def choose(
     return [picked[index] for index in sorted(picked)]
 
 
-def rated(lines: Sequence[Line], factors: Sequence[float]) -> dict[int, list[Word]]:
+def rated(lines: Sequence[Line], plan: Plan) -> dict[int, list[Word]]:
     """The words of each line that counts, with what they are worth in this result."""
+    factors = plan.factors
     words = {index: words_in(line.body) for index, line in enumerate(lines) if factors[index] > 0}
     counts: dict[str, float] = {}
     for index, own in words.items():
@@ -87,7 +89,7 @@ def rated(lines: Sequence[Line], factors: Sequence[float]) -> dict[int, list[Wor
             counts[word.text] = counts.get(word.text, 0.0) + factors[index]
     repeated = {text: max(1.0, min(count, REPEATED_UP_TO)) ** REPEATED for text, count in counts.items()}
     for index, own in words.items():
-        factor, names = factors[index], factors[index] ** NAMES
+        factor, names = factors[index], factors[index] ** plan.names
         words[index] = [
             word._replace(worth=word.worth * repeated[word.text] * (factor if word.plain else names)) for word in own
         ]
@@ -100,17 +102,16 @@ def cover(covered: dict[str, float], words: Sequence[Word]) -> None:
         covered[word.text] = max(covered.get(word.text, 0.0), word.worth)
 
 
-def best_span(line: Line, words: Sequence[Word], covered: Mapping[str, float]) -> Span:
+def best_span(line: Line, words: Sequence[Word], covered: Mapping[str, float], whole: bool) -> Span:
     """The stretch of the line with its new words: whole words, at least `LEAST` characters or most of the line."""
     body = line.body
     new = [(word.start, word.end, gain) for word in words if (gain := word.worth - covered.get(word.text, 0.0)) > 0]
     if not new:
         return Span(0, 0, 0.0, 1)
-    strong = [word for word in new if word[2] >= FAINT] or new
-    start, end = min(word[0] for word in strong), max(word[1] for word in strong)
-    if end - start > SHOWN:
-        start, end = densest(strong)
+    if whole and len(body) <= WHOLE:
+        return Span(0, len(body), sum(word[2] for word in new), len(line.label) + len(body) + 1)
     least = min(LEAST, -(-len(body) * 3 // 5))
+    start, end = densest([word for word in new if word[2] >= FAINT] or new, len(line.label) + 2, least)
     if end - start < least:
         end = min(len(body), start + least)
         start = max(0, end - least)
@@ -118,13 +119,13 @@ def best_span(line: Line, words: Sequence[Word], covered: Mapping[str, float]) -
             start -= 1
         while end < len(body) and body[end].isalnum() and end - start < SHOWN:
             end += 1
-    start, end = 0 if start <= 3 else start, len(body) if len(body) - end <= 3 else end
+    start, end = 0 if start <= NEARLY else start, len(body) if len(body) - end <= NEARLY else end
     gain = sum(word[2] for word in new if word[0] >= start and word[1] <= end)
     return Span(start, end, gain, len(line.label) + end - start + 2)
 
 
-def densest(words: Sequence[tuple[int, int, float]]) -> tuple[int, int]:
-    """The stretch of at most `SHOWN` characters (or one word) with the greatest gain."""
+def densest(words: Sequence[tuple[int, int, float]], label: int, least: int) -> tuple[int, int]:
+    """The stretch of at most `SHOWN` characters (or one word) with the greatest gain per character shown."""
     ordered = sorted(words)
     best, stretch = -1.0, (0, 0)
     for i, (start, end, _) in enumerate(ordered):
@@ -134,8 +135,9 @@ def densest(words: Sequence[tuple[int, int, float]]) -> tuple[int, int]:
                 break
             gain += worth
             last = max(last, other_end)
-        if gain > best:
-            best, stretch = gain, (start, last)
+            ratio = gain / (label + max(least, last - start))
+            if ratio > best:
+                best, stretch = ratio, (start, last)
     return stretch
 
 

@@ -11,8 +11,8 @@ from lamina.digest.text import Lines, clean, lines_of
 from lamina.digest.words import words_in
 
 SMALL = 400  # characters; a stub of less would hold little beside its own frame
-BASE, SHARE, SHARE_UP_TO = 200, 0.12, 6000  # a stub's size: BASE + SHARE of the result up to SHARE_UP_TO characters
-CALL = 40  # characters of the call in the stub
+BASE, SHARE, SHARE_UP_TO = 200, 0.115, 6000  # a stub's size: BASE + SHARE of the result up to SHARE_UP_TO characters
+CALL = 32  # characters of the call in the stub
 KNOWN_UP_TO = 8000  # characters of the arguments whose words need no showing
 
 
@@ -31,18 +31,21 @@ def stub(
     Never longer than the result, and a small result is returned as it is. Every line between the first and the last
     begins with the number of a line of the result and goes on with its text, without control characters; `…` marks
     where a line is cut. Nothing in the result can begin a line of the stub, so nothing in it can close its frame.
-    `budget_chars` is an upper bound for the whole stub; the default grows with the result to some 900.
+    `budget_chars` bounds the whole stub (the two lines of the frame are always there); the default grows with the
+    result to some 900, more for what must not be cut.
     """
     if len(result) <= SMALL and budget_chars is None:
         return result
     call = call_of(tool, arguments, is_error)
     content = Content(result, lines_of(result), call)
     plan = plan_of(content)
-    budget = budget_chars if budget_chars is not None else int(BASE + SHARE * min(len(result), SHARE_UP_TO))
+    budget = (
+        budget_chars if budget_chars is not None else int(BASE + plan.extra + SHARE * min(len(result), SHARE_UP_TO))
+    )
     head = heading(node, call, plan.label, content.lines, len(result))
     foot = f"[/{node}]"
     known = frozenset(word.text for word in words_in(call.arguments[:KNOWN_UP_TO]))
-    lines = choose(content.lines.lines, plan.factors, plan.lead, known, budget - len(head) - len(foot) - 2)
+    lines = choose(content.lines.lines, plan, known, budget - len(head) - len(foot) - 2)
     text = "\n".join([head, *lines, foot])
     return text if len(text) < len(result) else result
 
@@ -50,13 +53,15 @@ def stub(
 def heading(node: str, call: Call, label: str, lines: Lines, size: int) -> str:
     """The first line: node, call, kind, size, and how to read more."""
     failed = "failed, " if call.is_error else ""
-    return f'[{node} {said(call)}: {failed}{label}, {lines.total} lines, {size} chars; read("{node}", query|lines|symbol)]'
+    return (
+        f"[{node} {said(call)}: {failed}{label}, {lines.total} lines, {size} chars; read(node, query|lines|symbol)]"
+    )
 
 
 def said(call: Call) -> str:
     """The call in a few characters: its tool, and the beginning and the end of what it was given."""
     given = " ".join(clean(call.arguments[:400]).split())
-    text = given if given.startswith(call.tool) else f"{call.tool} {given}".strip()
+    text = given if given.startswith(call.tool) else f"{clean(call.tool)} {given}".strip()
     return text if len(text) <= CALL else f"{text[: CALL // 2 - 1]}…{text[-CALL // 2 :]}"
 
 

@@ -21,8 +21,10 @@ _OWN = re.compile(r"[ \t]*\d{1,7}(?:[:|│→\t]|\s\|\s)")
 _NOT_A_TYPE = frozenset(
     {"return", "new", "else", "throw", "await", "in", "not", "and", "or", "yield", "raise", "import"}
 )
+_BINDING = r"(?:(?:export|default|const|let|var|local|static|final|public|private|val|readonly)\s+)*"
 _CLOSER = re.compile(r"[}\])]|end\b|\{|fi\b|done\b|esac\b|else\b|elif\b|except\b|catch\b|finally\b|rescue\b")
-NEAR = 3  # lines a definition's head may run over before its body
+ABOVE = 2000  # lines searched upwards for an enclosing definition
+QUALIFIED = 50  # definitions of one name looked at for the right qualifier
 
 
 class Symbol(NamedTuple):
@@ -38,17 +40,14 @@ def find(lines: Sequence[str], candidates: Iterator[int] | Sequence[int], dotted
     names = [name for name in re.split(r"\.|::|#|/", dotted) if name]
     if not names:
         return None
-    best: tuple[int, int] | None = None
-    outer = names[-2] if len(names) > 1 else None
-    for index in candidates:
-        rank = rank_of(bare(lines[index]).strip(), names[-1])
-        if not rank:
-            continue
-        if outer and _inside(lines, index, outer):
-            rank += 10
-        if best is None or rank > best[0]:
-            best = (rank, index)
-    return None if best is None else Symbol(_head(lines, best[1]) + 1, _end(lines, best[1]) + 1)
+    ranked = [(rank, index) for index in candidates if (rank := rank_of(bare(lines[index]).strip(), names[-1]))]
+    if not ranked:
+        return None
+    ranked.sort(key=lambda item: (-item[0], item[1]))
+    best = ranked[0][1]
+    if len(names) > 1:
+        best = next((index for _, index in ranked[:QUALIFIED] if _inside(lines, index, names[-2])), best)
+    return Symbol(_head(lines, best) + 1, _end(lines, best) + 1)
 
 
 def bare(line: str) -> str:
@@ -74,16 +73,11 @@ def rank_of(line: str, name: str) -> int:
             return 4
         if typed and line.endswith(");") and len(head) >= 2:
             return 2
-    if re.match(
-        rf"(?:(?:export|default|const|let|var|local|static|final|public|private|val|readonly)\s+)*{word}\s*(?::[^=]+)?[:=]=?\s*(?:async\b|function\b|\(|lambda\b|\w+\s*=>)",
-        line,
-    ):
+    if re.match(rf"{_BINDING}{word}\s*(?::[^=]+)?[:=]=?\s*(?:async\b|function\b|\(|lambda\b|\w+\s*=>)", line):
         return 3
-    if re.match(rf"[\"'-]*\s*[\"']?{word}[\"']?\s*[:=]", line) or (
-        head and after.startswith(("=", ";", ":")) and head[0] not in _NOT_A_TYPE
-    ):
+    if re.match(rf"(?:- )?[\"']?{word}[\"']?\s*[:=]", line):
         return 1
-    return 0
+    return 1 if head and after.startswith(("=", ";", ":")) and head[0] not in _NOT_A_TYPE else 0
 
 
 def _split(line: str, name: str) -> tuple[str, str, str]:
@@ -110,7 +104,7 @@ def _inside(lines: Sequence[str], index: int, outer: str) -> bool:
     depth = indent(own)
     if re.search(rf"\b{re.escape(outer)}\b\W{{0,4}}(?:\)|::|\.)", own):
         return True
-    for above in range(index - 1, max(-1, index - 5000), -1):
+    for above in range(index - 1, max(-1, index - ABOVE), -1):
         line = bare(lines[above])
         if line.strip() and indent(line) < depth:
             depth = indent(line)

@@ -6,13 +6,14 @@ import re
 from typing import NamedTuple
 
 # Kept lines of a huge text: its beginning, its end, even samples between, and around signs of trouble.
-SAMPLED_ABOVE = 256 * 1024  # characters
-HEAD = TAIL = 48 * 1024
-SAMPLES = 12
+SAMPLED_ABOVE = 64 * 1024  # characters
+HEAD = TAIL = 16 * 1024
+SAMPLES = 8
 SAMPLE = 4 * 1024
 SIGNALS = ("error", "Error", "ERROR", "FAIL", "Exception", "Traceback", "fatal", "panic", "warning")
-SIGNAL_HITS = 12
+SIGNAL_HITS = 3
 REACH = 2000  # how far a sample is widened to whole lines
+LINES = 3000  # lines and pieces looked at closely; of more, the beginning, the end and every n-th between
 PIECE = 160  # characters of one line taken together
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
@@ -27,6 +28,8 @@ class Line(NamedTuple):
     label: str
     body: str
     cut: bool
+    framing: bool
+    indent: int
 
 
 class Lines(NamedTuple):
@@ -58,17 +61,26 @@ def lines_of(text: str) -> Lines:
     for number, line in raw:
         shown = clean(line)
         label = f"{number}|"
-        if own:
-            match = _OWN.match(shown)
-            if match:
-                label, shown = f"{number}|{match.group(1)}:", shown[match.end() :]
-        shown = shown.strip()
-        if len(shown) <= PIECE * 2:
-            if shown:
-                kept.append(Line(number, label, shown, False))
-            continue
-        kept.extend(Line(number, label, piece, True) for piece in pieces(shown))
-    return Lines(kept, total, own, sampled)
+        match = _OWN.match(shown) if own else None
+        if match:
+            label, shown = f"{number}|{match.group(1)}:", shown[match.end() :]
+        body = shown.lstrip()
+        indent, shown = len(shown) - len(body), body.rstrip()
+        framing = own is not None and match is None
+        if len(shown) > PIECE * 2:
+            kept.extend(Line(number, label, piece, True, framing, indent) for piece in pieces(shown))
+        elif shown:
+            kept.append(Line(number, label, shown, False, framing, indent))
+    return Lines(thinned(kept), total, own, sampled)
+
+
+def thinned(lines: list[Line]) -> list[Line]:
+    """At most `LINES` of the lines."""
+    if len(lines) <= LINES:
+        return lines
+    third = LINES // 3
+    middle = lines[third:-third]
+    return lines[:third] + middle[:: -(-len(middle) // third)] + lines[-third:]
 
 
 def own_numbers(lines: list[str]) -> tuple[int, int] | None:
@@ -100,11 +112,19 @@ def pieces(line: str) -> list[str]:
         while at < len(span):
             end = at + PIECE
             if end < len(span):
-                stop = max(span.rfind(mark, at + PIECE // 2, end) for mark in (",", ";", "}", ">", " ", "。", "、"))
-                end = stop + 1 if stop > 0 else end
+                end = break_before(span, at + PIECE // 3, end)
             found.append(span[at:end].strip())
             at = end
     return [piece for piece in found if piece]
+
+
+def break_before(text: str, least: int, end: int) -> int:
+    """Where to cut between `least` and `end`: after a record, else after a value, a sentence, a word."""
+    for marks in (("},", "],", "/>", "\n"), (",", ";", ">", "。", ". "), (" ", "、", "&")):
+        stop = max(text.rfind(mark, least, end) + len(mark) for mark in marks)
+        if stop > least:
+            return stop
+    return end
 
 
 def _sample(text: str) -> tuple[list[tuple[int, str]], int]:

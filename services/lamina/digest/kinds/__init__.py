@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from lamina.digest.kinds import code, data, diff, listing, logs, markup, prose, table
 from lamina.digest.kinds.plan import Content, Plan
 
-ORDER = (
+
+class Kind(Protocol):
+    """One module of this package."""
+
+    def looks(self, content: Content) -> bool:
+        """Whether the content is of this kind."""
+        ...
+
+    def plan(self, content: Content) -> Plan:
+        """What this kind says about the lines."""
+        ...
+
+
+ORDER: tuple[tuple[str, Kind], ...] = (
     ("diff", diff),
-    ("data", data),
-    ("listing", listing),
     ("log", logs),
+    ("data", data),
     ("table", table),
+    ("listing", listing),
     ("markup", markup),
     ("code", code),
     ("text", prose),

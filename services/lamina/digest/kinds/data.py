@@ -6,12 +6,15 @@ import re
 
 import msgspec
 
-from lamina.digest.kinds.plan import Content, Plan, probe, repeats, share
+from lamina.digest.kinds.logs import TROUBLE
+from lamina.digest.kinds.plan import MASK, Content, Plan, probe, share
 
 PARSED_UP_TO = 1024 * 1024  # characters; above it the shape is not counted
 ROW = re.compile(r"\{.*\}[,]?$")
 TAG = re.compile(r"</?[A-Za-z_][\w.:-]*(?:\s[^<>]*)?/?>|<\?xml|<!--")
 YAML = re.compile(r"(?:- )?[\w./\"'-]+:(?:\s|$)|- \S")
+ONE_ENTRY = 100  # characters; a longer line holds more than one key
+TEXTS = re.compile(r"(?<=[:>] )\"[^\"]*\"|>[^<]*<|(?<=:)\"[^\"]*\"")
 KEY = re.compile(r"\"[^\"]{1,80}\"\s*:")
 
 
@@ -29,13 +32,18 @@ def looks(content: Content) -> bool:
 
 
 def plan(content: Content) -> Plan:
-    """Keys count when first seen, rows like an earlier one a little, closing brackets nothing."""
+    """Keys count when first seen, rows like an earlier one little, closing brackets nothing; the end is shown."""
     lines = content.lines.lines
-    factors = [
-        0.0 if len(line.body) < 3 else 0.4 if again else 1.0
-        for line, again in zip(lines, repeats(lines), strict=True)
-    ]
-    return Plan(shape(content), factors, [])
+    seen: set[str] = set()
+    factors: list[float] = []
+    for line in lines:
+        key = KEY.match(line.body)
+        outline = key.group() if key and len(line.body) < ONE_ENTRY else MASK.sub("0", TEXTS.sub("0", line.body))
+        trouble = bool(TROUBLE.search(line.body))
+        factors.append(0.0 if len(line.body) < 3 else 1.0 if trouble else 0.15 if outline in seen else 1.0)
+        seen.add(outline)
+    lead = [0, len(lines) - 1] if len(lines) > 1 and len(lines[-1].body) > 2 else []
+    return Plan(shape(content), factors, lead, whole=True)
 
 
 def shape(content: Content) -> str:

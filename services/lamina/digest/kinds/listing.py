@@ -7,13 +7,14 @@ import re
 from lamina.digest.kinds.plan import Content, Plan, probe
 
 PATH = re.compile(
-    r"(?:[MADRCU?! ]{1,2}\s|[-*+>]\s+|[│├└─| ]+\s)?"
-    r"(?:\"?(?:[A-Za-z]:)?[\w.@~$%+ -]*(?:[/\\][\w.@$%+ -]+)+[/\\]?\"?|[\w@+-]+(?:\.[\w+-]+)+|[\w.@+-]+/)[*@=|:]?"
+    r"(?:[MADRCU?!]{1,2}\s+|[-*+>]\s+|(?:modified|new file|deleted|renamed|both modified):\s+)?"
+    r"\"?(?:(?:[A-Za-z]:)?[\w.@~$%+-]*(?:[/\\][\w.@$%+-]+)+[/\\]?|[\w@+-]+(?:\.[\w+-]+)+|[\w.@+-]+/)\"?[*@=|:]?"
     r"(?:\s+\(\d+ match\w*\))?$"
 )
 LONG = re.compile(r"[-dlbcps][rwxsStT-]{9}[.+@]?\s+\d+\s")
-FOUND = re.compile(r"(?:[A-Za-z]:)?[\w./@+-]*\w+\.?\w*[:(]\d+[:,)]|[\w./@+-]+\.\w+[:-]\d+[:-]|Binary file ")
+FOUND = re.compile(r"(?:[A-Za-z]:)?[\w./@+-]+(?::\d+[:,)]|\(\d+[,)]|-\d+-)|Binary file ")
 TREE = re.compile(r"[│├└| `]+(?:──|--)\s*\S")
+EXTRA = 400  # characters: a path cut short is no path
 SUMMARY = re.compile(
     r"(?:total \d+$|found \d+|\d+ (?:files?|director|match|result)|end of|more than|no (?:match|files?))",
     re.IGNORECASE,
@@ -47,4 +48,6 @@ def plan(content: Content) -> Plan:
         factors.append(1.0)
     exact = "about " if content.lines.sampled else ""
     count = content.lines.total if content.lines.sampled else rows
-    return Plan(f"{exact}{count} {'places' if places > len(lines) / 2 else 'entries'}", factors, lead)
+    return Plan(
+        f"{exact}{count} {'places' if places > len(lines) / 2 else 'entries'}", factors, lead, whole=True, extra=EXTRA
+    )

@@ -12,6 +12,8 @@ MARK = re.compile(r"#{1,6} \S|[-*+] \S|\d+\. \S|```|> |\|.*\||!?\[.*\]\(|\*\*", 
 HTML = re.compile(
     r"<!doctype html|<html|<head|<body|</?(?:div|p|a|span|table|ul|li|script|style|meta|link)\b", re.IGNORECASE
 )
+TITLE = re.compile(r"#{1,6} \S")
+CODE = re.compile(r"#!|(?:import|from|def|class|public|private|fi|done|esac|package|const|let|var|fn)\b(?!.*[.:]$)")
 BOILERPLATE = re.compile(r"<(?:script|style|meta|link|svg|path)\b|[\w.#-]+\s*\{|</", re.IGNORECASE)
 
 
@@ -20,8 +22,19 @@ def looks(content: Content) -> bool:
     probed = probe(content.lines.lines)
     if sum(1 for line in probed if HTML.match(line.body)) >= max(2, 0.3 * len(probed)):
         return True
-    headings = sum(1 for line in probed if re.match(r"#{1,6} \S", line.body))
-    marks = sum(1 for line in probed if MARK.match(line.body) or LINK.search(line.body))
+    marks = 0
+    headings = 0
+    fenced = False
+    for line in probed:
+        body = line.body
+        if body.startswith("```"):
+            fenced = not fenced
+            marks += 1
+        elif not fenced:
+            if CODE.match(body) or body.endswith(("{", ";", "):")):
+                return False
+            headings += bool(TITLE.match(body))
+            marks += bool(MARK.match(body) or LINK.search(body))
     return headings >= 1 and marks >= max(3, 0.15 * len(probed))
 
 

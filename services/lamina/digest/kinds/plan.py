@@ -18,11 +18,18 @@ class Call(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """`label` names the kind (and its shape) in the stub; `factors` weigh the lines; `lead` are shown first."""
+    """`label` names the kind (and its shape) in the stub; `factors` weigh the lines; `lead` are shown first.
+
+    `whole` lines are shown whole, not by their new words; `extra` characters are what this kind needs beyond the
+    usual; `names` is the exponent of a line's factor on its names (below 1: a name in a faint line is still a name).
+    """
 
     label: str
     factors: list[float]
     lead: list[int]
+    whole: bool = False
+    extra: int = 0
+    names: float = 1.0
 
 
 class Content(NamedTuple):
@@ -31,6 +38,11 @@ class Content(NamedTuple):
     text: str
     lines: Lines
     call: Call
+
+
+def any_of(*words: str) -> str:
+    """A pattern for any of the words, given as texts with blanks between."""
+    return "|".join(re.escape(word) for text in words for word in text.split())
 
 
 MASK = re.compile(r"\d+|0x[0-9a-f]+|[0-9a-f]{8,}")
