@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -33,9 +34,12 @@ def examine(context: Context) -> Report:
     found = [*machine.findings(config), settings, *place.findings(context)]
     if not any(finding.check == "home" and finding.state == "broken" for finding in found):
         found += asyncio.run(live.findings(context.home, config))
-    states = {finding.state for finding in found}
-    worst: State = "broken" if "broken" in states else "warning" if "warning" in states else "ok"
-    return Report(state=worst, findings=tuple(found))
+    return Report(state=worst(found), findings=tuple(found))
+
+
+def worst(findings: Sequence[Finding]) -> State:
+    states = {finding.state for finding in findings}
+    return "broken" if "broken" in states else "warning" if "warning" in states else "ok"
 
 
 def _run(context: Context, _: argparse.Namespace) -> int:
