@@ -74,7 +74,9 @@ def without(messages: Sequence[Message], blocks: Sequence[str]) -> tuple[list[Me
             found |= {part["text"] for part in content if _is_text(part) and part["text"] in wanted}
             if content and not rest:
                 continue
-            message = message if len(rest) == len(content) else {**message, "content": rest}
+            if len(rest) < len(content):
+                alone = len(rest) == 1 and _is_text(rest[0])  # as it was before a block was put beside it
+                message = {**message, "content": rest[0]["text"] if alone else rest}
         kept.append(message)
         places.append(index)
     return kept, places, found

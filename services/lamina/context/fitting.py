@@ -24,6 +24,7 @@ from lamina.tokens import count, count_messages
 _MILD, _MILD_TARGET, _MILD_WORTH = 0.50, 0.30, 0.20  # shares of the window; a rewritten prefix must pay
 _AGGRESSIVE, _AGGRESSIVE_TARGET, _AGGRESSIVE_WORTH = 0.85, 0.50, 0.10
 _EMERGENCY, _EMERGENCY_TARGET = 0.95, 0.70
+_NEWEST_SHARE = 0.50  # of the window the newest results may take together where it overflows
 _SMALL_TOKENS = 40  # a result no stub can make shorter
 _LEAST_WINDOW = 48  # tokens; below this a window shows nothing
 
@@ -42,8 +43,8 @@ def fit(
 
     Below half the window nothing is cut. From there older results become stubs (mild); from 85 % long arguments
     of old calls, thinking of earlier turns and then the stubs themselves shrink, and fewer than `keep` of the
-    newest results stay whole (aggressive); from 95 % the oldest exchanges are left out behind a note, and a
-    newest result larger than the window is shown from both ends (emergency). System messages, the messages
+    newest results stay whole (aggressive); from 95 % the oldest exchanges are left out behind a note, and newest
+    results larger than half the window are shown from both ends (emergency). System messages, the messages
     before the first answer and the newest exchange always stay. A stage begins only where it saves enough to be
     worth a new prefix; between two stages every message already given is given again unchanged.
 
@@ -117,6 +118,9 @@ def _cascade(work: Work, window: int, keep: int) -> None:
     def over(share: float) -> bool:
         return work.total >= share * window and not work.unrecorded
 
+    if over(_EMERGENCY):  # rather a part of one huge result than nothing of what led to it
+        newest = work.exchanges[-1].observations if work.exchanges else ()
+        _window(work, newest, int(_NEWEST_SHARE * window))
     if over(_MILD):
         _stage(work, _MILD_TARGET * window, _MILD_WORTH * window, [("stub", keep)])
     if over(_AGGRESSIVE):
@@ -180,16 +184,22 @@ def _shrink_newest(work: Work, window: int) -> None:
             work.cut_arguments(seen)
         if not seen.is_text and work.total >= _EMERGENCY * window:
             work.cut_result(seen, "line")
-    sizes = {seen.key: count(cuts.current_text(work.messages[seen.index], seen)) for seen in newest if seen.is_text}
+    texts = [seen for seen in newest if seen.is_text]
+    taken = sum(count(cuts.current_text(work.messages[seen.index], seen)) for seen in texts)
     for share in (_EMERGENCY_TARGET, _EMERGENCY):
-        room = int(share * window) - work.total + sum(sizes.values())
-        limit = max(0, room // max(1, len(sizes)))
-        if limit >= _LEAST_WINDOW:
+        room = int(share * window) - 1 - work.total + taken  # below the share: at it the stage begins anew
+        if room >= _LEAST_WINDOW * len(texts):
             break
-    if work.total < _EMERGENCY * window:
-        return
-    for seen in newest:
-        if sizes.get(seen.key, 0) > max(limit, _SMALL_TOKENS):
+    if work.total >= _EMERGENCY * window:
+        _window(work, texts, room)
+
+
+def _window(work: Work, observations: Sequence[Observation], room: int) -> None:
+    """Show these results in `room` tokens together, each that is too large from both ends."""
+    limit = max(0, room // max(1, len(observations)))
+    for seen in observations:
+        size = count(cuts.current_text(work.messages[seen.index], seen))
+        if seen.is_text and size > max(limit, _SMALL_TOKENS):
             work.cut_result(seen, "window" if limit >= _LEAST_WINDOW else "line", limit)
 
 

@@ -76,7 +76,7 @@ class Work:
         text = cuts.current_text(self.messages[observation.index], observation)
         shorter = known.stub if level == "stub" else cuts.line(known.node)
         if level == "window":
-            shorter = cuts.window(text, known.node, limit)
+            shorter = cuts.window(observation.text, known.node, limit)
         if shorter == text:
             return
         message = cuts.with_text(self.messages[observation.index], observation, shorter)
