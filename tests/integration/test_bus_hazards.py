@@ -81,7 +81,10 @@ async def consumers(bus: NatsBus) -> list[str]:
 
 
 class TestRestart:
-    async def test_a_waiting_fetch_goes_on_behind_a_restart(self, running: Running) -> None:
+    async def test_a_waiting_fetch_goes_on_behind_a_restart(
+        self, running: Running, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("lamina.bus.reader.SILENCE_S", 3600.0)  # the lost connection alone must do
         server, bus = running
         reader = bus.read([SUBJECT], after=0, name="waiting")
         await bus.publish(SUBJECT, b"before")
@@ -232,6 +235,38 @@ class TestReader:
 
         assert [m.seq for m in await read_all(reader, 20)] == list(range(1, 21))
         assert lost
+
+    async def test_a_consumer_that_fell_silent_is_made_again(
+        self, running: Running, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("lamina.bus.reader.SILENCE_S", 0.2)
+        _, bus = running
+        reader = bus.read([SUBJECT], after=0, name="silent")
+        assert await reader.fetch(1, 0.1) == []
+        (first,) = await consumers(bus)
+        hear = bus.connection._process_msg
+
+        async def deaf(sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
+            if first.encode() not in subject + reply:
+                await hear(sid, subject, reply, data, headers)
+
+        bus.connection._process_msg = deaf  # type: ignore[method-assign]
+        await bus.publish(SUBJECT, b"x")
+
+        assert [m.seq for m in await reader.fetch(1, 60)] == [1]
+
+    async def test_a_server_that_begins_too_early_gives_nothing_twice(self, running: Running) -> None:
+        _, bus = running
+        for n in range(4):
+            await bus.publish(SUBJECT, b"%d" % n)
+        ask = bus.connection.ask
+
+        async def early(subject: str, data: bytes, *, headers: bytes = b"", timeout_s: float) -> api.Reply:
+            return await ask(subject, data.replace(b'"opt_start_seq":3', b'"opt_start_seq":1'), timeout_s=timeout_s)
+
+        bus.connection.ask = early  # type: ignore[method-assign]
+
+        assert [m.seq for m in await read_all(bus.read([SUBJECT], after=2, name="early"), 4)] == [3, 4]
 
     async def test_large_messages_are_read_within_the_bytes_asked_for(
         self, running: Running, capsys: pytest.CaptureFixture[str]

@@ -128,7 +128,8 @@ class Bus(Protocol):
     async def publish_batch(self, messages: Sequence[Outgoing], *, timeout_s: float = 30.0) -> Ack:
         """Append 1 to 1,000 messages as one: all of them, in order and without others between, or none.
 
-        Returns the ack of the last one. A known id inside raises `Conflict` and stores nothing.
+        Returns the ack of the last one. A known id inside raises `Conflict` and stores nothing: so does the
+        repetition of a batch that raised `Timeout` and was stored, within two minutes, if it has ids.
         """
         ...
 

@@ -273,7 +273,7 @@ class NatsReader:
         self._expected += 1
         self._credit -= 1
         self._heard_at = self._loop.time()
-        if seq <= self._received:
+        if seq <= self._received:  # a server may clamp a start beyond the end of the log
             return
         self._received = seq
         found = wire.decode_headers(headers) if headers else None
