@@ -152,6 +152,8 @@ def test_version() -> None:
         (("recall",), ("QUERY",)),
         (("recall", "x", "--limit", "many"), ("--limit", "many")),
         (("show", "everything"), ("everything", "sessions")),
+        (("show", "log", "--limit", "0"), ("--limit", "above 0")),
+        (("read", "n1", "--lines", "3", "--query", "x"), ("--query", "--lines")),
         (("worker", "nobody"), ("nobody", "journal")),
         (("completion", "tcsh"), ("tcsh", "bash")),
     ],
@@ -250,6 +252,9 @@ READING = [
     ("show log", "show", "log", "--session", "서울"),
     ("show sessions", "show", "sessions"),
     ("show spaces", "show", "spaces"),
+    ("show canvas", "show", "canvas"),
+    ("show canvas", "show", "canvas", "--session", "kickoff"),
+    ("read", "read", "nt5qvas6vs0x", "--query", "assertion"),
     ("why", "why", "en-3"),
     ("status", "status"),
     ("config", "config"),
@@ -324,6 +329,20 @@ def test_config_prints_a_config_and_its_sources(tmp_path: Path) -> None:
 
 def test_wrong_log_level_names_the_right_ones() -> None:
     refused(lamina("status", LAMINA_LOG_LEVEL="loud"), 1, "LAMINA_LOG_LEVEL", "warning")
+
+
+def test_what_is_stated_is_remembered(home: Path) -> None:
+    stated = "The spare key hangs behind the atlas.\x1b[2J"
+    (accepted,) = documents("remember", done(lamina("remember", stated, "--json", "--space", "keys", home=home)))
+    (hits,) = documents("recall", done(lamina("recall", "spare key", "--json", "--space", "keys", home=home)))
+
+    assert accepted.seq
+    assert hits.items[0].text == stated
+    refused(lamina("remember", "  ", home=home), 1, "empty")
+
+
+def test_unknown_node_is_refused(home: Path) -> None:
+    refused(lamina("read", "n00000000000", "--space", SPACE, home=home), 1, "n00000000000")
 
 
 # -- the demo

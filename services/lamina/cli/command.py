@@ -20,6 +20,13 @@ DONE, FAILED, USAGE = 0, 1, 2
 _STEERING = re.compile("[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
+def positive(text: str) -> int:
+    """The type of an option that takes a whole number above 0."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
 class Context(Struct, frozen=True, kw_only=True):
     """What the global options say, and where to write. `json`: one document or JSON lines on `out`.
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
+from lamina import ids
 from lamina.client import Memory, Stub
-from lamina.demo.records import Answer, Demo, FileInfo, Played, Seconds, Stubbed
+from lamina.demo.records import Answer, Demo, FileInfo, Played, Reading, Seconds, Stubbed
 from lamina.demo.story import Conversation, Happened, Story
 from lamina.errors import Timeout
 from lamina.home import Home
@@ -18,6 +19,7 @@ from lamina.tokens import count
 SETTLE_S = 12.0
 DEADLINE_S = 3.0
 ANSWERS = 2
+READ_TOOL, READ_QUERY, READ_TOKENS = "run_tests", "assert copies harbour", 300
 
 
 async def play(home: Home, story: Story, *, kept: bool, tell: Callable[[str], None]) -> Demo:
@@ -44,6 +46,7 @@ async def play(home: Home, story: Story, *, kept: bool, tell: Callable[[str], No
             for question in story.questions
         ]
         asked = monotonic()
+        reading = await _read(memory, stubs, known=not unsettled)
     return Demo(
         title=story.title,
         home=str(home.path),
@@ -60,6 +63,8 @@ async def play(home: Home, story: Story, *, kept: bool, tell: Callable[[str], No
         stubs=tuple(stubs),
         answers=tuple(answers),
         files=files_of(home, home.space(story.space)),
+        reading=reading,
+        canvas=_canvas(home, story),
         unsettled=unsettled,
     )
 
@@ -114,6 +119,19 @@ async def _settle(memory: Memory) -> str:
 
 async def _ask(memory: Memory, question: str) -> Hits:
     return await memory.recall(question, limit=ANSWERS, deadline_s=DEADLINE_S)
+
+
+async def _read(memory: Memory, stubs: list[Stubbed], *, known: bool) -> Reading:
+    """Lines of the failed test; empty where the result is not kept yet."""
+    node = next(stub.node for stub in stubs if stub.tool == READ_TOOL)
+    text = (await memory.read(node, query=READ_QUERY, max_tokens=READ_TOKENS)).text if known else ""
+    return Reading(node=node, query=READ_QUERY, text=text)
+
+
+def _canvas(home: Home, story: Story) -> str:
+    """The chart of the first session; empty where it is not drawn yet."""
+    path = home.space(story.space) / "canvas" / f"{ids.token(story.sessions[0].session)}.mmd"
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def _played(conversation: Conversation) -> Played:

@@ -45,6 +45,14 @@ class Answer(Struct, frozen=True, kw_only=True):
     hits: Hits
 
 
+class Reading(Struct, frozen=True, kw_only=True):
+    """Exact lines of a tool result, read back through its node."""
+
+    node: str
+    query: str
+    text: str
+
+
 class FileInfo(Struct, frozen=True, kw_only=True):
     """A file of the space, relative to the home."""
 
@@ -68,4 +76,6 @@ class Demo(Struct, frozen=True, kw_only=True):
     stubs: tuple[Stubbed, ...]
     answers: tuple[Answer, ...]
     files: tuple[FileInfo, ...]
+    reading: Reading
+    canvas: str = ""
     unsettled: str = ""

@@ -85,6 +85,17 @@ def stubs(printer: Printer, demo: Demo, story: Story) -> None:
     failed = next((stub for stub in demo.stubs if stub.tool == "run_tests"), None)
     if failed is not None:
         printer.panel("what the agent sees of the test log", failed.text)
+    reading = demo.reading
+    if reading.text:
+        printer.panel(f'what it reads back: read("{reading.node}", query="{reading.query}")', reading.text)
+
+
+def canvas(printer: Printer, demo: Demo, story: Story) -> None:
+    """The work of the first session, once it is drawn."""
+    if demo.canvas:
+        printer.line()
+        printer.heading(f"The work of session {one_line(demo.sessions[0].session)} as a chart (Mermaid)")
+        printer.block(demo.canvas, "  ")
 
 
 def answers(printer: Printer, demo: Demo, story: Story) -> None:
@@ -117,6 +128,7 @@ def always(printer: Printer, demo: Demo, story: Story) -> None:
     """What is given with every answer, once there is something."""
     persona = next((answer.hits.persona for answer in demo.answers if answer.hits.persona), "")
     if persona:
+        printer.line()
         printer.heading("What it always keeps in mind")
         printer.block(persona, "  ")
 
@@ -164,12 +176,13 @@ def onward(printer: Printer, demo: Demo, story: Story) -> None:
         printer.parts(("  $ ", "dim"), (f"{command:<{widest}}", "bold"), (f"  # {what}", "dim"))
 
 
-SECTIONS: tuple[Section, ...] = (opening, happened, stubs, answers, always, disk, onward)
+SECTIONS: tuple[Section, ...] = (opening, happened, stubs, canvas, answers, always, disk, onward)
+OPTIONAL = (canvas, always)
 
 
 def print_report(printer: Printer, demo: Demo, story: Story) -> None:
     """All sections, an empty line between them."""
     for index, section in enumerate(SECTIONS):
-        if index and section is not always:
+        if index and section not in OPTIONAL:
             printer.line()
         section(printer, demo, story)

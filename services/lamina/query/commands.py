@@ -9,12 +9,12 @@ from datetime import time as clock
 from typing import TYPE_CHECKING, TypeVar
 
 from lamina import times
-from lamina.cli.command import DONE, FAILED, Command, Context
+from lamina.cli.command import DONE, FAILED, Command, Context, positive
 from lamina.cli.conversation import moment_text
 from lamina.cli.output import one_line
 from lamina.errors import Invalid
 from lamina.query.shows import SHOWS
-from lamina.records import LAYERS, Hits, Item, Link, Where
+from lamina.records import LAYERS, Hits, Item, Link, Part, Where
 
 if TYPE_CHECKING:  # the client loads the bus, which the list of verbs does not need
     from lamina.client import Memory
@@ -129,7 +129,7 @@ def _show_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--session", metavar="NAME", help="only this session")
     parser.add_argument(
-        "--limit", type=int, default=50, metavar="N", help="at most so many, the last ones (default: 50)"
+        "--limit", type=positive, default=50, metavar="N", help="at most so many, the last ones (default: 50)"
     )
     parser.add_argument(
         "--lines",
@@ -137,6 +137,38 @@ def _show_options(parser: argparse.ArgumentParser) -> None:
         default=20,
         metavar="N",
         help="cut longer texts after so many lines; 0: never (default: 20)",
+    )
+
+
+def _read(context: Context, options: argparse.Namespace) -> int:
+    part = with_memory(
+        context,
+        lambda memory: memory.read(
+            options.node,
+            query=options.query,
+            lines=options.lines,
+            symbol=options.symbol,
+            max_tokens=options.max_tokens,
+        ),
+    )
+    if context.json:
+        context.document(part)
+        return DONE
+    for line in part.text.split("\n"):
+        context.printer.line(line)
+    if part.omitted:
+        context.note(f"lamina: {part.omitted}")
+    return DONE
+
+
+def _read_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("node", metavar="NODE", help="the name of a tool result, from its stub or `show log`")
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--query", metavar="WORDS", help="its best passages for these words")
+    way.add_argument("--lines", metavar="FROM-TO", help="these lines: 40, 10-40 or 10-")
+    way.add_argument("--symbol", metavar="NAME", help="a whole definition, such as Foo.bar")
+    parser.add_argument(
+        "--max-tokens", type=int, default=1600, metavar="N", help="at most so many tokens (default: 1600)"
     )
 
 
@@ -194,6 +226,21 @@ show = Command(
         "lamina show spaces                       # every memory of this home",
     ),
     outputs={f"show {name}": show.output for name, show in SHOWS.items()},
+)
+read = Command(
+    name="read",
+    help="read a tool result, or a part of it, exactly",
+    description="A tool result as it was returned, with line numbers: from its start, or by --query, --lines or "
+    "--symbol. What is left out is said on stderr, with the way to it.",
+    run=_read,
+    configure=_read_options,
+    examples=(
+        "lamina read nt5qvas6vs0x",
+        'lamina read nt5qvas6vs0x --query "assertion failed"',
+        "lamina read nwpet87xd433 --symbol import_till --max-tokens 4000",
+        "lamina read nwpet87xd433 --lines 10-40 --json",
+    ),
+    outputs={"read": Part},
 )
 why = Command(
     name="why",

@@ -30,6 +30,13 @@ class Show(Struct, frozen=True, kw_only=True):
     output: Any
 
 
+class Canvas(Struct, frozen=True, kw_only=True):
+    """The work of a session as a Mermaid `flowchart TD`."""
+
+    session: str
+    text: str
+
+
 class SpaceInfo(Struct, frozen=True, kw_only=True):
     """A space of this home. `sessions`, `turns` and `last` are null while its journal cannot be read."""
 
@@ -128,8 +135,27 @@ def _space(context: Context, name: str) -> SpaceInfo:
     return SpaceInfo(space=name, folder=plain.folder, log_bytes=size, sessions=row[0], turns=row[1], last=last)
 
 
+def _canvas(context: Context, options: argparse.Namespace, _: WithMemory) -> int:
+    """From the files, which are there to be read: the last changed first."""
+    folder = context.home.space(context.space) / "canvas"
+    wanted = f"{ids.token(options.session)}.mmd" if options.session else "*.mmd"
+    files = sorted(folder.glob(wanted), key=lambda file: file.stat().st_mtime, reverse=True)[: options.limit]
+    for file in files:
+        canvas = Canvas(session=ids.untoken(file.stem), text=file.read_text(encoding="utf-8"))
+        if context.json:
+            context.document(canvas)
+            continue
+        context.printer.heading(one_line(canvas.session) or "no session")
+        context.printer.block(canvas.text, "")
+    if not files and not context.json:
+        of = f" of session {options.session!r}" if options.session else ""
+        context.line(f"there is no canvas{of} in space {context.space!r}: it is drawn of a session's tool results")
+    return DONE
+
+
 SHOWS = {
     "log": Show(help="what was said", run=_log, output=Turn),
     "sessions": Show(help="which sessions there are", run=_sessions, output=SessionPage),
+    "canvas": Show(help="the work of each session as a Mermaid chart", run=_canvas, output=Canvas),
     "spaces": Show(help="which memories this home holds", run=_spaces, output=SpaceInfo),
 }
