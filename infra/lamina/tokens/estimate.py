@@ -32,6 +32,7 @@ _KNOTS = ((0.0, 0.0), (0.2, 0.03), (0.36, 0.14), (0.61, 0.4), (0.86, 0.75), (1.1
 _NOT_A_WORD = 16  # letters: longer runs are no words, and split more often than the pairs of words do
 _LONG_RUN = 6
 _SPACE = " \t\r\n"
+_MARKS = frozenset(filter(re.compile(rf"[{_SIGNS}]").match, map(chr, range(128))))
 _PLAIN = ((0.34, 0.95), (0.5, 1.17))  # mean split of a text's words, factor: measured on 25 languages
 _SCRIPTS = (  # first code point, tokens per character
     (0x0000, 1.0), (0x0080, 1.2), (0x0250, 2.0), (0x0300, 1.1), (0x0370, 0.55), (0x0400, 0.45), (0x0530, 0.5),
@@ -118,8 +119,9 @@ def estimate(text: str) -> int:
         if last in _LETTERS:
             raw = _splits(piece)
             words += _word(raw, len(piece)) * times
-            splits += raw * times
-            count += times
+            if piece[0] not in _MARKS:
+                splits += raw * times
+                count += times
         elif not piece.isascii():
             others += sum(map(_character, piece.lstrip(" "))) * times
         elif last.isdigit():
