@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Callable
 from functools import cache
 from math import ceil
@@ -18,11 +19,13 @@ _counts: dict[tuple[int, int], int] = {}
 @cache
 def exact() -> Callable[[str], int] | None:
     """The exact counter, or None where `bpe-openai` is not installed. Loading it takes about a second."""
-    try:
-        module = importlib.import_module("bpe_openai")
-    except ImportError:
-        return None
-    encode: Callable[[str], list[int]] = module.get_encoding("o200k_base").encode_ordinary
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # 0.1.4 opens its own data in an old way
+        try:
+            module = importlib.import_module("bpe_openai")
+        except ImportError:
+            return None
+        encode: Callable[[str], list[int]] = module.get_encoding("o200k_base").encode_ordinary
     return lambda text: len(encode(text))
 
 

@@ -63,7 +63,8 @@ def _ends(text: str, node: str, characters: int) -> str:
     if "\n" in tail:
         tail = tail[tail.index("\n") + 1 :]
     first = head.count("\n") + 1
-    last = first + text[len(head) : len(text) - len(tail)].count("\n")
+    hidden = text[len(head) : len(text) - len(tail)]
+    last = first + hidden.removesuffix("\n").count("\n")
     note = f"[lines {first}-{last} are not shown: read {node} lines={first}-{last}]"
     return f"{head}{'' if head.endswith(chr(10)) else chr(10)}{note}\n{tail}"
 
