@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from lamina.home import Home
 
 # A loaded machine must not fail a slow example, and a failure is to be repeatable from its report.
 settings.register_profile("lamina", deadline=None, print_blob=True)
@@ -23,3 +26,11 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.delenv(name)
         patch.setenv("LAMINA_HOME", str(tmp_path_factory.mktemp("home")))
         yield
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """An empty home of this test's own, with its folders."""
+    made = Home(tmp_path / "home")
+    made.prepare()
+    return made

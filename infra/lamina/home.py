@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from lamina.errors import Conflict, Denied, Invalid
+from lamina.errors import Conflict, Invalid
 from lamina.ids import token, untoken
 from lamina.store.files import translated_os, write_atomic
 
 DEFAULT_HOME = "~/.lamina"
+PROBE_S = 0.2
 
 
 class Runtime(Struct, frozen=True, kw_only=True):
@@ -66,6 +68,10 @@ class Home:
         return self.run / "daemon.json"
 
     @property
+    def daemon_lock(self) -> Path:
+        return self.run / "daemon.lock"
+
+    @property
     def log_file(self) -> Path:
         return self.run / "daemon.log"
 
@@ -85,24 +91,29 @@ class Home:
         return sorted(names)
 
     def runtime(self) -> Runtime | None:
-        """The runtime file of a daemon that is alive, or None (a stale file counts as none)."""
-        try:
-            raw = self.runtime_file.read_bytes()
-        except FileNotFoundError:
-            return None
-        except PermissionError as error:
-            raise Denied(f"{self.runtime_file}: not readable; it belongs to another user") from error
+        """The runtime file of a daemon that is alive, or None (a stale file counts as none).
+
+        Alive is who holds the daemon's lock: a process number may have been given to another program since, or
+        belong to a dead child that its parent has not looked after.
+        """
+        with translated_os(self.runtime_file):
+            if not held(self.daemon_lock):
+                return None
+            try:
+                raw = self.runtime_file.read_bytes()
+            except FileNotFoundError:
+                return None
         try:
             runtime = msgspec.json.decode(raw, type=Runtime)
         except msgspec.MsgspecError:
             return None  # a daemon that died while writing it cannot have been ready
-        return runtime if alive(runtime.pid) else None
+        return runtime if alive(runtime.pid) else None  # the next daemon may hold the lock already
 
     def write_runtime(self, runtime: Runtime) -> None:
         write_atomic(self.runtime_file, msgspec.json.encode(runtime))
 
     def clear_runtime(self, pid: int) -> None:
-        """Remove the runtime file if it is `pid`'s own."""
+        """Remove the runtime file if it is `pid`'s own, or nobody's."""
         current = self.runtime()
         if current is None or current.pid == pid:
             self.runtime_file.unlink(missing_ok=True)
@@ -140,13 +151,42 @@ class Lock:
 
     def require(self, what: str) -> None:
         """Take it or raise `Conflict` naming the holder."""
-        if not self.take():
-            raise Conflict(f"{what} (process {self.holder()} holds {self.path}); stop it with `lamina down`")
+        until = time.monotonic() + PROBE_S
+        while not self.take():  # somebody may be looking whether it is held, for a moment
+            if time.monotonic() > until:
+                raise Conflict(f"{what} (process {self.holder()} holds {self.path}); stop it with `lamina down`")
+            time.sleep(0.01)
+
+    @property
+    def in_place(self) -> bool:
+        """Is the file that is locked still the one that others would lock?"""
+        if self._handle is None:
+            return False
+        try:
+            found, own = self.path.stat(), os.fstat(self._handle)
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino)
 
     def release(self) -> None:
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
+
+
+def held(path: Path) -> bool:
+    """Does some process hold the lock on this file now?"""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
 
 
 def alive(pid: int) -> bool:

@@ -52,7 +52,7 @@ class Daemon:
         `Conflict` when another daemon has this home; whatever start-up raises is raised here.
         """
         self._home.prepare()
-        lock = Lock(self._home.run / "daemon.lock")
+        lock = Lock(self._home.daemon_lock)
         lock.require(f"another `lamina up` runs on {self._home.path}")
         try:
             async with contextlib.AsyncExitStack() as stack:
@@ -76,7 +76,7 @@ class Daemon:
                     ready(runtime)
                     await self._refilled(bus, spaces)
                     log.info("daemon_ready", home=str(self._home.path), url=url)
-                    await self._until_stopped(monitor_url)
+                    await self._until_stopped(monitor_url, lock)
                 log.info("daemon_stops", why=self.why_stopped)
         finally:
             lock.release()
@@ -107,13 +107,13 @@ class Daemon:
         wanted = self._config.daemon.services or tuple(installed)
         return [service_named(name) for name in wanted]
 
-    async def _until_stopped(self, monitor_url: str) -> None:
+    async def _until_stopped(self, monitor_url: str, lock: Lock) -> None:
         idle_since = time.monotonic()
         while not self._stop.is_set():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_S):
                     await self._stop.wait()
-            if not self._home.run.is_dir():
+            if not lock.in_place:  # the folder alone tells nothing: somebody may have made it again
                 self.stop("the home is gone")
             if self._idle_exit_s is not None and monitor_url:
                 if await _clients(monitor_url) > 0:

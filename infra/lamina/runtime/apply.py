@@ -14,16 +14,22 @@ import msgspec
 from msgspec import Struct
 
 from lamina import events
-from lamina.errors import LaminaError
+from lamina.errors import Invalid, LaminaError, Permanent
 from lamina.events import StepFailed
 from lamina.runtime.files import SpaceFiles
 from lamina.runtime.spec import Add, Append, Change, Drop, DropFile, Put, Recorded, Service, WriteFile
-from lamina.store.driver import Row
+from lamina.store.driver import Row, driver
 from lamina.store.view import Table
 from lamina.times import micros, parse
 
 S = TypeVar("S", bound=Struct)
 MAX_ERROR_CHARS = 500
+MAX_N = 2**53
+BACKOFF_S = (1.0, 5.0, 30.0, 120.0, 600.0)
+
+
+class Unwritable(Permanent):
+    """A row does not fit its table, or holds a value that SQLite cannot: the event is parked."""
 
 
 class Cursor(Struct, Generic[S]):
@@ -99,7 +105,10 @@ class Batch(Generic[S]):
         return self._cursor
 
     def apply(self, db: sqlite3.Connection, batch: Sequence[Recorded]) -> Cursor[S]:
-        """Fold what is new in `batch`, inside the caller's transaction. Idempotent."""
+        """Fold what is new in `batch`, inside the caller's transaction. Idempotent.
+
+        `Unwritable` when a row does not fit its table; what `SpaceFiles.apply` raises.
+        """
         before = self.read(db)
         new = [recorded for recorded in batch if recorded.seq > before.seq]
         if not new:
@@ -112,62 +121,108 @@ class Batch(Generic[S]):
             if recorded.event is None and not self._service.malformed:
                 _park(db, recorded, recorded.error)
                 continue
-            if recorded.event is not None and not self._accept(db, recorded):
-                continue
+            decision = None
             try:
+                decision = self._decision(recorded)
+                if decision is not None and decision.n <= _last_n(db, decision.step):
+                    _refuse(db, recorded, decision)
+                    continue
                 for table, key in self._service.needs(recorded):
                     overlay.load(table, key)
-                state, changes = self._service.fold(state, recorded, overlay)
-            except _FOLD_ERRORS as error:
+                folded, changes = self._service.fold(state, recorded, overlay)
+                if decision is not None:
+                    self._number(db, recorded, decision)
+            except CODE_ERRORS as error:
                 _park(db, recorded, f"{type(error).__name__}: {error}")
+                if decision is not None:
+                    self._count_unfoldable(db, recorded, decision, error)
                 continue
+            state = folded
             if recorded.error:
                 _park(db, recorded, recorded.error)
             _sort(changes, overlay, files)
-        self._files.apply(files)
-        overlay.write()
+        self._write(db, overlay, files)
         write_meta(db, "applied_seq", new[-1].seq)
         write_meta(db, "state", msgspec.json.encode(state))
         return Cursor(new[-1].seq, state)
+
+    def park(self, db: sqlite3.Connection, recorded: Recorded, error: str) -> Cursor[S]:
+        """Pass over an event whose effect cannot be written, inside the caller's transaction."""
+        before = self.read(db)
+        if recorded.seq <= before.seq:
+            return before
+        _park(db, recorded, error)
+        write_meta(db, "applied_seq", recorded.seq)
+        return Cursor(recorded.seq, before.state)
 
     def committed(self, cursor: Cursor[S]) -> None:
         """Tell that the transaction that gave `cursor` was committed."""
         self._cursor = cursor
 
-    def _accept(self, db: sqlite3.Connection, recorded: Recorded) -> bool:
-        """The rule that makes the first decision in the log win: its number is above the view's last."""
+    def _write(
+        self, db: sqlite3.Connection, overlay: Overlay, files: Sequence[Append | WriteFile | DropFile]
+    ) -> None:
+        """Files first: after a crash they may be ahead of the view, never behind it."""
+        lines = [change.seq for change in files if isinstance(change, Append)]
+        self._files.apply(files, held=read_meta(db, "ledger_seq", 0))
+        try:
+            overlay.write()
+        except (driver.IntegrityError, driver.DataError, driver.InterfaceError, *_BINDING_ERRORS) as error:
+            raise Unwritable(f"{type(error).__name__}: {error}") from error
+        if lines:
+            write_meta(db, "ledger_seq", lines[-1])
+
+    def _decision(self, recorded: Recorded) -> events.Decision | None:
+        """Step and number of a decision of this service's; `Invalid` for a number that cannot be one."""
         event = recorded.event
         if event is None or (event.type not in self._service.decisions and event.type != "step.failed"):
-            return True
+            return None
         decision = events.read_decision(event)
         if decision is None:
-            return True  # fold will find it unreadable and park it
-        if event.type == "step.failed" and not _own_step(self._service, decision.step):
-            return True
-        last = db.execute("SELECT n FROM decided WHERE step = ?", (decision.step,)).fetchone()
-        if decision.n <= (last[0] if last else 0):
-            db.execute(
-                "INSERT OR REPLACE INTO refused VALUES(?, ?, ?, ?, ?)",
-                (recorded.seq, event.id, event.type, f"decision {decision.n} came second", _tokens(event)),
-            )
-            return False
+            return None  # fold will find it unreadable and park it
+        if event.type == "step.failed" and not (
+            _own_step(self._service, decision.step) and isinstance(recorded.data, StepFailed)
+        ):
+            return None
+        if not 0 < decision.n < MAX_N:
+            raise Invalid(f"{decision.n} is no number of a decision")
+        return decision
+
+    def _number(self, db: sqlite3.Connection, recorded: Recorded, decision: events.Decision) -> None:
+        """Take note of a decision that was folded: its number is taken. A failure that is not the last leaves it."""
         failure = recorded.data if isinstance(recorded.data, StepFailed) else None
         if failure is not None and not failure.dead:
             at = micros(parse(failure.not_before)) if failure.not_before else 0
-            db.execute(
-                "INSERT OR REPLACE INTO failed VALUES(?, ?, ?, ?, ?)",
-                (failure.step, failure.n, failure.attempt, at, failure.error),
-            )
-            return True
+            _write_failed(db, failure.step, failure.n, failure.attempt, at, failure.error)
+            return
         db.execute("INSERT OR REPLACE INTO decided VALUES(?, ?, ?)", (decision.step, decision.n, recorded.seq))
         db.execute("DELETE FROM failed WHERE step = ?", (decision.step,))
         if failure is not None:
             _park(db, recorded, failure.error)
-        return True
+
+    def _count_unfoldable(
+        self, db: sqlite3.Connection, recorded: Recorded, decision: events.Decision, error: Exception
+    ) -> None:
+        """A decision that its own fold cannot take is a failed attempt, or it would be made anew for ever."""
+        row = db.execute("SELECT attempt FROM failed WHERE step = ?", (decision.step,)).fetchone()
+        attempt = (row[0] if row else 0) + 1
+        at = recorded.at_us + int(backoff_s(attempt) * 1e6)
+        db.execute("INSERT OR REPLACE INTO decided VALUES(?, ?, ?)", (decision.step, decision.n, recorded.seq))
+        _write_failed(db, decision.step, decision.n + 1, attempt, at, f"{type(error).__name__}: {error}")
 
 
-# What a fold may raise on an event it cannot take: its own typed errors and those of reading wrong data.
-_FOLD_ERRORS = (LaminaError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError)
+# What a service's code may raise on an event it cannot take: its own typed errors and those of reading wrong data.
+CODE_ERRORS = (
+    *(LaminaError, msgspec.MsgspecError, ValueError, TypeError, LookupError, ArithmeticError),
+    *(AttributeError, AssertionError, RuntimeError),
+)
+# What the driver raises on a value that SQLite cannot hold.
+_BINDING_ERRORS = (OverflowError, UnicodeEncodeError)
+
+
+def backoff_s(attempt: int) -> float:
+    """How long to wait after the `attempt`-th failure, before jitter."""
+    return BACKOFF_S[min(max(attempt, 1), len(BACKOFF_S)) - 1]
 
 
 def _own_step(service: Service[Any], step: str) -> bool:
@@ -176,13 +231,33 @@ def _own_step(service: Service[Any], step: str) -> bool:
 
 def _tokens(event: events.Event) -> int:
     try:
-        return msgspec.json.decode(event.data, type=_Tokens).tokens
+        return max(0, min(msgspec.json.decode(event.data, type=_Tokens).tokens, MAX_N))
     except msgspec.MsgspecError:
         return 0
 
 
 class _Tokens(Struct):
     tokens: int = 0
+
+
+def _last_n(db: sqlite3.Connection, step: str) -> int:
+    row = db.execute("SELECT n FROM decided WHERE step = ?", (step,)).fetchone()
+    return row[0] if row else 0
+
+
+def _refuse(db: sqlite3.Connection, recorded: Recorded, decision: events.Decision) -> None:
+    """The rule that makes the first decision in the log win: a late rival changes nothing, and is counted."""
+    event = recorded.event
+    assert event is not None  # noqa: S101 - there is no decision without an event
+    db.execute(
+        "INSERT OR REPLACE INTO refused VALUES(?, ?, ?, ?, ?)",
+        (recorded.seq, event.id, event.type, f"decision {decision.n} came second", _tokens(event)),
+    )
+
+
+def _write_failed(db: sqlite3.Connection, step: str, n: int, attempt: int, at_us: int, error: str) -> None:
+    text = error[:MAX_ERROR_CHARS]
+    db.execute("INSERT OR REPLACE INTO failed VALUES(?, ?, ?, ?, ?)", (step, n, attempt, at_us, text))
 
 
 def _sort(changes: Sequence[Change], overlay: Overlay, files: list[Append | WriteFile | DropFile]) -> None:

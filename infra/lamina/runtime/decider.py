@@ -12,23 +12,24 @@ import random
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import structlog
 from msgspec import Struct
 
 from lamina import events
 from lamina.bus import Bus
-from lamina.errors import Conflict, LaminaError, Permanent, Transient
+from lamina.errors import Closed, Permanent, Transient
 from lamina.ids import decision_id, derived_id, event_subject, untoken
-from lamina.runtime.apply import Cursor
+from lamina.runtime.apply import BACKOFF_S, CODE_ERRORS, Cursor, backoff_s
 from lamina.runtime.index import Index
+from lamina.runtime.open_view import Numbers, OpenView, space_subject
 from lamina.runtime.spec import Due, Service, Wanted
-from lamina.runtime.views import OpenView, Views, space_subject
-from lamina.times import from_micros
+from lamina.runtime.views import Views
+from lamina.times import from_micros, text_of
 
 S = TypeVar("S", bound=Struct)
-BACKOFF_S = (1.0, 5.0, 30.0, 120.0, 600.0)
+JITTER = 0.2
 log = structlog.get_logger()
 
 
@@ -56,8 +57,9 @@ class Decider(Generic[S]):
         self._clock = clock_us
         self._slots = asyncio.Semaphore(most)
         self._due: dict[str, int] = {}
-        self._busy: set[str] = set()
-        self._awaited: dict[str, int] = {}  # space -> seq of the decision that must come back first
+        self._unsaved: set[str] = set()
+        self._busy: dict[str, asyncio.Task[None]] = {}
+        self._awaited: dict[str, tuple[str, int]] = {}  # space -> (epoch, seq) of the decision that must come back
         self._changed = asyncio.Event()
         self._stopping = False
         self.made = 0
@@ -69,17 +71,34 @@ class Decider(Generic[S]):
 
     def moved(self, space: str, cursor: Cursor[S]) -> None:
         """The view of `space` moved on: it may be due now, or later, or no more."""
-        awaited = self._awaited.get(space)
-        if awaited is not None and cursor.seq >= awaited:
-            del self._awaited[space]
-        decide = self._service.decide
-        if decide is None:
+        epoch, seq = self._awaited.get(space, ("", 0))
+        if cursor.seq >= seq or epoch != self._bus.epoch:
+            self._awaited.pop(space, None)
+        if self._service.decide is None:
             return
-        wanted = decide(cursor.state, self._clock())
+        try:
+            wanted = self._service.decide(cursor.state, self._clock())
+        except CODE_ERRORS as error:
+            self._put_off(space, BACKOFF_S[-1], error)
+            return
         if wanted is None:
-            self._due.pop(space, None)
+            self._set_due(space, None)
         else:
-            self._due[space] = wanted.at_us if isinstance(wanted, Due) else 0
+            self._set_due(space, wanted.at_us if isinstance(wanted, Due) else 0)
+        self._changed.set()
+
+    async def save(self) -> None:
+        """Write down what is due, so that a restart knows of it although the events lie behind its position."""
+        unsaved, self._unsaved = self._unsaved, set()
+        try:
+            if unsaved:
+                await self._index.set_due({space: self._due.get(space) for space in unsaved})
+        except BaseException:
+            self._unsaved |= unsaved
+            raise
+
+    def stop_waiting(self) -> None:
+        """Look now what is due, as after a jump of the clock."""
         self._changed.set()
 
     def stop(self) -> None:
@@ -87,28 +106,42 @@ class Decider(Generic[S]):
         self._changed.set()
 
     async def run(self, caught_up: asyncio.Event) -> None:
-        """Decide until `stop`, from the moment the views have seen the end of the log."""
+        """Decide until `stop`, from the moment the views have seen the end of the log.
+
+        A decision that is being made when it stops is given up: its inputs stay where they are.
+        """
         self._due = await self._index.due() | self._due
         await caught_up.wait()
-        async with asyncio.TaskGroup() as group:
+        try:
             while not self._stopping:
                 self._changed.clear()
                 for space in self._ready():
-                    self._busy.add(space)
-                    group.create_task(self._one(space))
+                    task = asyncio.create_task(self._one(space), name=f"{self._service.name}-decide")
+                    self._busy[space] = task
                 await self._until_next()
+        finally:
+            under_way = list(self._busy.values())
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
+
+    def _set_due(self, space: str, at_us: int | None) -> None:
+        if at_us is None:
+            if self._due.pop(space, None) is None:
+                return
+        else:
+            self._due[space] = at_us
+        self._unsaved.add(space)
+
+    def _waiting(self) -> list[str]:
+        return [space for space in self._due if space not in self._busy and space not in self._awaited]
 
     def _ready(self) -> list[str]:
         now = self._clock()
-        ready = [
-            space
-            for space, at in self._due.items()
-            if at <= now and space not in self._busy and space not in self._awaited
-        ]
-        return sorted(ready, key=self._due.__getitem__)
+        return sorted((space for space in self._waiting() if self._due[space] <= now), key=self._due.__getitem__)
 
     async def _until_next(self) -> None:
-        waiting = [at for space, at in self._due.items() if space not in self._busy and space not in self._awaited]
+        waiting = [self._due[space] for space in self._waiting()]
         timeout = max(0.0, (min(waiting) - self._clock()) / 1e6) if waiting else None
         try:
             async with asyncio.timeout(timeout):
@@ -121,77 +154,83 @@ class Decider(Generic[S]):
             async with self._slots:
                 if not self._stopping:
                     await self._decide(space)
-        except Transient as error:
-            self._due[space] = self._clock() + int(BACKOFF_S[0] * 1e6)
-            log.warning("decide_put_off", service=self._service.name, space=space, error=str(error))
-        except LaminaError as error:
-            self._due[space] = self._clock() + int(BACKOFF_S[-1] * 1e6)
-            log.warning("decide_failed", service=self._service.name, space=space, error=str(error))
+        except (Transient, Closed) as error:  # the view was closed under us because it was damaged or replaced
+            self._put_off(space, BACKOFF_S[0], error)
+        except CODE_ERRORS as error:
+            self._put_off(space, BACKOFF_S[-1], error)
         finally:
-            self._busy.discard(space)
+            del self._busy[space]
             self._changed.set()
+
+    def _put_off(self, space: str, wait_s: float, error: Exception) -> None:
+        self._set_due(space, self._clock() + int(wait_s * 1e6))
+        why = f"{type(error).__name__}: {error}"
+        log.warning("decide_put_off", service=self._service.name, space=space, wait_s=wait_s, error=why)
 
     async def _decide(self, space: str) -> None:
         """One decision of one space: fold to the end of the log, look, act, publish."""
         last = await self._bus.last(space_subject(space))
         until = last.seq + 1 if last else 0
-        async with self._views.use(space, until=until) as view:
-            cursor = await view.catch_up(until)
-        wanted = self._service.decide(cursor.state, self._clock()) if self._service.decide else None
-        if not isinstance(wanted, Wanted):
-            self.moved(space, cursor)
-            return
-        n, attempt, not_before = await self._numbers(view, wanted.step)
-        if not_before > self._clock():
-            self._due[space] = not_before
-            await self._index.set_due(space, not_before)
-            return
-        event = await self._act(view, space, wanted, n, attempt)
+        async with self._views.hold(space, until=until) as view:
+            async with view.lock:
+                await view.catch_up(until)
+                cursor, numbers = await view.look()
+            wanted = self._service.decide(cursor.state, self._clock()) if self._service.decide else None
+            if not isinstance(wanted, Wanted):
+                self.moved(space, cursor)
+                return
+            now = numbers.get(wanted.step, Numbers())
+            if now.not_before_us > self._clock():
+                self._set_due(space, now.not_before_us)
+                return
+            epoch = self._bus.epoch
+            event = await self._act(view, space, wanted, now)
         ack = await self._bus.publish(event_subject(space, event.type), events.encode(event), id=event.id)
         if ack.seq > cursor.seq:
-            self._awaited[space] = ack.seq
+            self._awaited[space] = (epoch, ack.seq)
         self.made += 1
 
-    async def _numbers(self, view: OpenView[S], step: str) -> tuple[int, int, int]:
-        def read(db: Any) -> tuple[int, int, int]:
-            last = db.execute("SELECT n FROM decided WHERE step = ?", (step,)).fetchone()
-            n = (last[0] if last else 0) + 1
-            failed = db.execute("SELECT attempt, not_before_us FROM failed WHERE step = ? AND n = ?", (step, n))
-            row = failed.fetchone()
-            return (n, *row) if row else (n, 0, 0)
-
-        return await view.view.read(read)
-
-    async def _act(self, view: OpenView[S], space: str, wanted: Wanted, n: int, attempt: int) -> events.Event:
+    async def _act(self, view: OpenView[S], space: str, wanted: Wanted, now: Numbers) -> events.Event:
         assert self._service.act is not None  # noqa: S101 - a service that decides also acts
         name = untoken(space)
+        if now.attempt >= self._service.max_attempts:
+            unfit = Permanent(f"{now.attempt} attempts gave nothing that could be folded")
+            return self._failure(name, wanted, now, unfit)
         try:
             made = await self._service.act(wanted, view.view)
-        except (Transient, Permanent, Conflict) as error:
-            return self._failure(name, wanted, n, attempt + 1, error)
-        data = {"step": wanted.step, "n": n, "inputs": wanted.inputs, "tokens": made.tokens, **made.data}
-        return events.make_raw(
-            made.type,
-            events.canonical(data),
-            id=decision_id(name, wanted.step, n, wanted.inputs),
-            space=name,
-            time=from_micros(self._clock()),
-            cause=wanted.inputs,
-        )
+            data = {"step": wanted.step, "n": now.n, "inputs": wanted.inputs, "tokens": made.tokens, **made.data}
+            return events.make_raw(
+                made.type,
+                events.canonical(data),
+                id=decision_id(name, wanted.step, now.n, wanted.inputs),
+                space=name,
+                time=from_micros(self._clock()),
+                cause=wanted.inputs,
+            )
+        except Closed:
+            raise
+        except (*CODE_ERRORS, OSError) as error:
+            return self._failure(name, wanted, now, error)
 
-    def _failure(self, name: str, wanted: Wanted, n: int, attempt: int, error: LaminaError) -> events.Event:
+    def _failure(self, name: str, wanted: Wanted, now: Numbers, error: Exception) -> events.Event:
         """A failed attempt as an event: retries and their waiting survive what the log survives."""
+        attempt = now.attempt + 1
         dead = attempt >= self._service.max_attempts or isinstance(error, Permanent)
-        wait_s = BACKOFF_S[min(attempt, len(BACKOFF_S)) - 1] * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
+        wait_s = backoff_s(attempt) * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - jitter
         at = from_micros(self._clock())
         data = events.StepFailed(
             step=wanted.step,
-            n=n,
+            n=now.n,
             inputs=wanted.inputs,
             attempt=attempt,
-            error=f"{type(error).__name__}: {error}"[:500],
-            not_before=None if dead else (at + timedelta(seconds=wait_s)).isoformat(timespec="microseconds"),
+            error=_text(error),
+            not_before=None if dead else text_of(at + timedelta(seconds=wait_s)),
             dead=dead,
         )
-        id = derived_id("failed", name, wanted.step, n, attempt, *wanted.inputs)
+        id = derived_id("failed", name, wanted.step, now.n, attempt, *wanted.inputs)
         return events.make(data, id=id, space=name, time=at, cause=wanted.inputs)
+
+
+def _text(error: Exception) -> str:
+    """What went wrong, as text that any event can hold."""
+    return f"{type(error).__name__}: {error}".encode("utf-8", "replace").decode()[:500]

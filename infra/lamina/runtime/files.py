@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import fcntl
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from lamina.errors import Conflict, Invalid
+from lamina.errors import Busy, Conflict, Invalid
 from lamina.runtime.spec import Append, DropFile, WriteFile
+from lamina.store.driver import Damaged
 from lamina.store.files import AppendFile, sync_folder, translated_os, write_atomic
 
 EPOCH_FILE = "log/epoch"
+LOCK_S = 2.0
+LOOK_S = 0.01
 
 
 def ledger_epoch(root: Path) -> str | None:
@@ -41,14 +48,16 @@ class SpaceFiles:
         self._open: AppendFile | None = None
         self._tail_seq = 0
 
-    def apply(self, changes: Sequence[Append | WriteFile | DropFile]) -> None:
+    def apply(self, changes: Sequence[Append | WriteFile | DropFile], *, held: int = 0) -> None:
         """Write them durably, in order. A ledger line whose seq stands there already is not written again:
-        whoever wrote it died, or was overtaken, between the file and the commit."""
-        lines: list[Append] = []
-        for change in changes:
-            if isinstance(change, Append):
-                lines.append(change)
-            elif isinstance(change, WriteFile):
+        whoever wrote it died, or was overtaken, between the file and the commit.
+
+        `Damaged` when the ledger ends before line `held`, which the view knows to have been written.
+        """
+        lines = [change for change in changes if isinstance(change, Append)]
+        last = {change.path: change for change in changes if not isinstance(change, Append)}
+        for change in last.values():  # of what a batch does to one file only the end is ever seen
+            if isinstance(change, WriteFile):
                 write_atomic(self._inside(change.path), change.data)
             else:
                 path = self._inside(change.path)
@@ -57,7 +66,8 @@ class SpaceFiles:
                     if path.parent.is_dir():
                         sync_folder(path.parent)
         if lines:
-            self._append(lines)
+            with self._ledger_lock():
+                self._append(lines, held)
 
     def ledger_seq(self) -> int:
         """The seq of the last whole line of the ledger, after cutting a torn one; 0 for none."""
@@ -65,8 +75,32 @@ class SpaceFiles:
             self._mend()
         return self._tail_seq
 
-    def _append(self, lines: Sequence[Append]) -> None:
+    @contextmanager
+    def _ledger_lock(self) -> Iterator[None]:
+        """One writer of the ledger at a time. The view's lock is not enough: while a view is rebuilt beside the
+        old one, two processes may write the same ledger under two different databases."""
+        folder = self.root / "log"
+        with translated_os(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            until = time.monotonic() + LOCK_S
+            while not _flocked(handle):
+                if time.monotonic() > until:
+                    raise Busy(f"{folder}: another process has been writing the ledger for {LOCK_S:.0f} s")
+                time.sleep(LOOK_S)
+            yield
+        finally:
+            os.close(handle)
+
+    def check_ledger(self, held: int) -> None:
+        """`Damaged` when lines up to `held` were in the ledger once and are no more."""
+        if held and self.ledger_seq() < held:
+            raise Damaged(f"the ledger of {self.root.name} lost lines up to {held}; it is made whole from the log")
+
+    def _append(self, lines: Sequence[Append], held: int) -> None:
         self._check_epoch()
+        self.check_ledger(held)
         tail = self.ledger_seq()
         wanted = [line for line in lines if line.seq > tail]
         start = 0
@@ -129,6 +163,14 @@ class SpaceFiles:
         if self._open is not None:
             self._open.close()
             self._open = None
+
+
+def _flocked(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def line_seq(line: bytes, path: Path) -> int:

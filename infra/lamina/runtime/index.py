@@ -19,7 +19,8 @@ DDL = (
 
 
 class Index:
-    """Positions are fsynced when written; `due` is a hint that is written with them or lost."""
+    """Positions are fsynced when written; what is due is written before them, so that a space whose events lie
+    behind the position is never forgotten."""
 
     def __init__(self, path: Path) -> None:
         self._db = Connection(path, readonly=False)
@@ -47,16 +48,24 @@ class Index:
     async def advance(self, epoch: str, seqs: Mapping[int, int]) -> None:
         """Write lane positions, after every view they stand for is durable."""
         rows = [(lane, epoch, seq) for lane, seq in seqs.items()]
-        await self._db.run(lambda db: db.executemany("INSERT OR REPLACE INTO lanes VALUES(?, ?, ?)", rows))
-
-    async def set_due(self, space: str, at_us: int | None) -> None:
-        """`space` is due at `at_us`, or (None) not at all."""
 
         def write(db: sqlite3.Connection) -> None:
-            if at_us is None:
-                db.execute("DELETE FROM due WHERE space = ?", (space,))
-            else:
-                db.execute("INSERT OR REPLACE INTO due VALUES(?, ?)", (space, at_us))
+            db.execute("BEGIN IMMEDIATE")  # in autocommit mode each row would be fsynced by itself
+            db.executemany("INSERT OR REPLACE INTO lanes VALUES(?, ?, ?)", rows)
+            db.execute("COMMIT")
+
+        await self._db.run(write)
+
+    async def set_due(self, changed: Mapping[str, int | None]) -> None:
+        """When each space is due from now on; None: not at all."""
+        gone = [(space,) for space, at in changed.items() if at is None]
+        rows = [(space, at) for space, at in changed.items() if at is not None]
+
+        def write(db: sqlite3.Connection) -> None:
+            db.execute("BEGIN IMMEDIATE")
+            db.executemany("DELETE FROM due WHERE space = ?", gone)
+            db.executemany("INSERT OR REPLACE INTO due VALUES(?, ?)", rows)
+            db.execute("COMMIT")
 
         await self._db.run(write)
 

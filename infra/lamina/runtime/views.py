@@ -5,126 +5,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+from weakref import WeakValueDictionary
 
 import structlog
 from msgspec import Struct
 
-from lamina import events
-from lamina.bus import Bus, Message
-from lamina.bus import blobs as bus_blobs
-from lamina.errors import Busy, Forgotten, Invalid
+from lamina.bus import Bus
+from lamina.errors import Busy, LaminaError
 from lamina.home import Home, Lock
-from lamina.ids import LANES, SUBJECT_ROOT, lane
-from lamina.runtime.apply import Batch, Cursor, read_meta, write_meta
-from lamina.runtime.files import SpaceFiles
-from lamina.runtime.refill import arrival_us
-from lamina.runtime.spec import Recorded, Service
+from lamina.runtime.apply import read_meta, write_meta
+from lamina.runtime.open_view import OpenView, lane_subjects, space_subject
+from lamina.runtime.spec import Service
 from lamina.store.driver import Damaged
-from lamina.store.files import write_atomic
-from lamina.store.view import View, generation, generation_path, switch
+from lamina.store.view import View, generation, identity, remove_generation, switch, unused_generation
+
+__all__ = ["OpenView", "Views", "lane_subjects", "space_subject"]
 
 S = TypeVar("S", bound=Struct)
-CATCH_UP_BATCH = 500
 log = structlog.get_logger()
-
-
-def space_subject(space: str) -> str:
-    """All events of one space (its token)."""
-    return f"{SUBJECT_ROOT}.ev.{lane(space)}.{space}.>"
-
-
-def lane_subjects(lanes: Sequence[int]) -> list[str]:
-    """All events of some lanes, as few subjects as that takes."""
-    if len(lanes) == LANES:
-        return [f"{SUBJECT_ROOT}.ev.>"]
-    return [f"{SUBJECT_ROOT}.ev.{n}.>" for n in lanes]
-
-
-class OpenView(Generic[S]):
-    """One view in use. `lock` orders the tasks of this process; the SQLite lock orders processes."""
-
-    def __init__(self, service: Service[S], bus: Bus, space: str, root: Path, view: View) -> None:
-        self.space = space
-        self.view = view
-        self.lock = asyncio.Lock()
-        self.users = 0
-        self.dirty = False
-        self._bus = bus
-        self._service = service
-        self._files = SpaceFiles(root, bus.epoch)
-        self._batch = Batch(service, view.tables, self._files)
-
-    async def cursor(self) -> Cursor[S]:
-        return await self.view.read(self._batch.read)
-
-    async def fold(self, messages: Sequence[Message]) -> Cursor[S]:
-        """Apply a batch durably against a crash of the process; `checkpoint` makes it durable against a power cut."""
-        batch = [await self._recorded(message) for message in messages]
-        cursor = await self.view.transaction(lambda db: self._batch.apply(db, batch))
-        self._batch.committed(cursor)
-        self.dirty = True
-        return cursor
-
-    async def catch_up(self, until: int) -> Cursor[S]:
-        """Fold everything of the space below `until` that the view has not seen."""
-        cursor = await self.cursor()
-        subject = space_subject(self.space)
-        first = await self._bus.next(subject, cursor.seq)
-        if first is None or first.seq >= until:
-            return cursor
-        reader = self._bus.read([subject], after=cursor.seq, name=f"{self._service.name}-catch-up")
-        try:
-            while True:
-                messages = await reader.fetch(CATCH_UP_BATCH, 5.0)
-                below = [message for message in messages if message.seq < until]
-                if below:
-                    cursor = await self.fold(below)
-                if len(below) < len(messages) or not reader.pending:
-                    return cursor
-        finally:
-            await reader.close()
-
-    async def _recorded(self, message: Message) -> Recorded:
-        """The message as fold sees it; what cannot be read is said in `error`, never raised."""
-        try:
-            event = _event(message.data)
-        except Invalid as invalid:
-            return Recorded(seq=message.seq, at_us=message.at_us, raw=message.data, error=str(invalid))
-        at_us = arrival_us(message)
-        data: events.Data | None = None
-        found: dict[str, bytes] = {}
-        error = ""
-        try:
-            data = events.decode_data(event)
-            if self._service.blobs and data is not None:
-                for blob in events.blobs_of(data):
-                    found[blob.sha256] = await self._keep(blob)
-        except (Invalid, Forgotten) as unreadable:
-            error = str(unreadable)
-        return Recorded(
-            seq=message.seq, at_us=at_us, raw=message.data, event=event, data=data, error=error, blobs=found
-        )
-
-    async def _keep(self, blob: events.Blob) -> bytes:
-        """The bytes of a blob, kept on disk before the line that names it. Content-addressed: no lock is needed."""
-        path = self._files.blob_path(blob.sha256)
-        if path.exists():
-            return await asyncio.to_thread(path.read_bytes)
-        data: bytes = await bus_blobs.get(self._bus, self.space, blob.sha256, blob.size_bytes)
-        await asyncio.to_thread(write_atomic, path, data)
-        return data
-
-    async def checkpoint(self) -> None:
-        if self.dirty:
-            self.dirty = False
-            await self.view.checkpoint()
-
-    async def close(self) -> None:
-        await self.view.close()
-        self._files.close()
 
 
 class Views(Generic[S]):
@@ -136,38 +37,47 @@ class Views(Generic[S]):
         self._home = home
         self._most = most_open
         self._open: OrderedDict[str, OpenView[S]] = OrderedDict()
-        self._opening: dict[str, asyncio.Lock] = {}
+        self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def __len__(self) -> int:
+        """How many are open now."""
+        return len(self._open)
 
     @contextlib.asynccontextmanager
-    async def use(self, space: str, *, until: int) -> AsyncIterator[OpenView[S]]:
-        """The view of `space` (a token) with everything below `until` applied when it is opened.
+    async def hold(self, space: str, *, until: int) -> AsyncIterator[OpenView[S]]:
+        """The view of `space` (a token) with everything below `until` applied when it is opened; it stays open
+        for the length of the block, but others may use it too.
 
         It is rebuilt first when there is none, when it is damaged, of another epoch or of another version.
         """
-        view = self._open.get(space)
-        if view is None:
-            async with self._opening.setdefault(space, asyncio.Lock()):
-                view = self._open.get(space)
-                if view is None:
-                    view = await self._opened(space, until)
-                    self._open[space] = view
-            self._opening.pop(space, None)
+        view = await self._standing(space, until)
         view.users += 1
-        self._open.move_to_end(space)
         try:
-            async with view.lock:
-                yield view
+            yield view
         finally:
             view.users -= 1
             await self._evict()
 
-    async def discard(self, space: str) -> None:
-        """Close a view that turned out to be damaged; the next use rebuilds it."""
-        view = self._open.pop(space, None)
-        if view is not None:
-            link = view.view.link
-            await view.close()
-            link.unlink(missing_ok=True)
+    @contextlib.asynccontextmanager
+    async def use(self, space: str, *, until: int) -> AsyncIterator[OpenView[S]]:
+        """As `hold`, and no other task of this process uses it meanwhile."""
+        while True:
+            async with self.hold(space, until=until) as view, view.lock:
+                if view.stands:
+                    yield view
+                    return
+
+    async def discard(self, space: str, n: int | None = None) -> None:
+        """Close a view that turned out to be damaged (if it is still generation `n`); the next use rebuilds it."""
+        async with self._lock_of(space):
+            view = self._open.get(space)
+            if view is None or n not in (None, view.view.n):
+                return
+            del self._open[space]
+            async with view.lock:
+                await view.close()
+            if generation(view.view.link) == view.view.n:
+                view.view.link.unlink(missing_ok=True)
 
     def is_open(self, space: str) -> bool:
         return space in self._open
@@ -176,52 +86,87 @@ class Views(Generic[S]):
         """Make everything that was folded durable against a power cut."""
         for view in list(self._open.values()):
             async with view.lock:
-                await view.checkpoint()
+                if view.stands:
+                    await view.checkpoint()
 
     async def close(self) -> None:
-        while self._open:
-            _, view = self._open.popitem()
-            await view.close()
+        views = list(self._open.values())
+        self._open.clear()
+        await asyncio.gather(*(view.close() for view in views))
+
+    def _lock_of(self, space: str) -> asyncio.Lock:
+        lock = self._opening.get(space)
+        if lock is None:
+            lock = self._opening[space] = asyncio.Lock()
+        return lock
+
+    async def _standing(self, space: str, until: int) -> OpenView[S]:
+        view = self._open.get(space)
+        if view is None or not view.stands:
+            async with self._lock_of(space):
+                view = self._open.get(space)
+                if view is not None and not view.stands:
+                    del self._open[space]
+                    async with view.lock:
+                        await view.close()
+                    view = None
+                if view is None:
+                    view = await self._opened(space, until)
+                    self._open[space] = view
+        self._open.move_to_end(space)
+        return view
 
     async def _opened(self, space: str, until: int) -> OpenView[S]:
         root = self._home.spaces / space
         link = root / "views" / f"{self._service.name}.db"
-        n = generation(link)
-        if n:
-            try:
-                view = self._made(space, root, link, n)
-                try:
-                    await view.view.open()
-                    if await view.view.read(self._is_current):
-                        await view.catch_up(until)
-                        return view
-                except BaseException:
-                    await view.close()
-                    raise
-                await view.close()
-                log.info("view_stale", service=self._service.name, space=space)
-            except Damaged as error:
-                log.warning("view_damaged", service=self._service.name, space=space, error=str(error))
-                link.unlink(missing_ok=True)
-        return await self._rebuilt(space, root, link, n + 1, until)
+        while True:
+            n = generation(link)
+            view = await self._existing(space, root, link, n, until) if n else None
+            if view is None:
+                view = await self._rebuilt(space, root, link, n, until)
+            if view is not None:
+                return view
 
-    async def _rebuilt(self, space: str, root: Path, link: Path, n: int, until: int) -> OpenView[S]:
+    async def _existing(self, space: str, root: Path, link: Path, n: int, until: int) -> OpenView[S] | None:
+        """Generation `n`, caught up; None when it is gone, stale or damaged."""
+        if identity(link) is None:
+            return None
+        view = self._made(space, root, link, n)
+        try:
+            await view.view.open()
+            if await view.view.read(self._is_current):
+                await view.check()
+                await view.catch_up(until)
+                return view
+            log.info("view_stale", service=self._service.name, space=space)
+        except Damaged as error:
+            log.warning("view_damaged", service=self._service.name, space=space, error=str(error))
+        except BaseException:
+            await view.close()
+            raise
+        await view.close()
+        return None
+
+    async def _rebuilt(self, space: str, root: Path, link: Path, seen: int, until: int) -> OpenView[S] | None:
+        """A new generation from the log; None when another process has made one since `seen`."""
         lock = Lock(link.with_name(f".{link.stem}.lock"))
         if not lock.take():
             raise Busy(f"{self._service.name}: process {lock.holder()} is rebuilding the view of this space")
         try:
-            for leftover in link.parent.glob(f"{generation_path(link, n).name}*"):
-                leftover.unlink()
+            if generation(link) != seen:
+                return None
+            n = unused_generation(link)
             view = self._made(space, root, link, n)
             try:
                 await view.view.open()
                 await view.view.transaction(self._stamp)
                 await view.catch_up(until)
                 await view.checkpoint()
+                switch(link, n)
             except BaseException:
                 await view.close()
+                remove_generation(link, n)
                 raise
-            switch(link, n)
         finally:
             lock.release()
         return view
@@ -244,12 +189,16 @@ class Views(Generic[S]):
             if len(self._open) <= self._most:
                 return
             if not view.users:
-                del self._open[space]
-                await view.checkpoint()
-                await view.close()
+                async with self._lock_of(space):
+                    await self._closed(space, view)
 
-
-def _event(raw: bytes) -> events.Event:
-    if b"\n" in raw or b"\r" in raw:
-        raise Invalid("the event is not on one line; it was not written by a Lamina client")
-    return events.decode(raw)
+    async def _closed(self, space: str, view: OpenView[S]) -> None:
+        """Close a view that nobody uses; one that cannot be made durable now stays open, and is tried again."""
+        try:
+            await view.checkpoint()
+        except LaminaError as error:
+            log.warning("view_not_durable", service=self._service.name, space=space, error=str(error))
+            return
+        if not view.users and self._open.get(space) is view:
+            del self._open[space]
+            await view.close()

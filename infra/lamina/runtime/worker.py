@@ -7,7 +7,7 @@ import contextlib
 import os
 import resource
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -19,7 +19,7 @@ from lamina.errors import LaminaError
 from lamina.home import Home, alive
 from lamina.ids import LANES, SUBJECT_ROOT, applied_subject
 from lamina.runtime.apply import MAX_ERROR_CHARS, Cursor
-from lamina.runtime.decider import Decider
+from lamina.runtime.decider import Decider, now_us
 from lamina.runtime.follower import Follower
 from lamina.runtime.index import Index
 from lamina.runtime.spec import Service
@@ -28,6 +28,9 @@ from lamina.store.files import translated_os
 
 S = TypeVar("S", bound=Struct)
 HEARTBEAT_S = 1.0
+TOUCHES_AT_ONCE = 4
+MAX_TOUCHED = 1_000
+MAX_DIGITS = 16
 FDS_PER_VIEW = 6
 BEAT_BYTES = 2_048
 
@@ -55,7 +58,8 @@ def most_open_views() -> int:
 
 
 def touch_subject(service: str, space: str) -> str:
-    """Ask the worker of `service` to bring `space` up to the end of the log."""
+    """Ask the worker of `service` to bring `space` up to the end of the log; the payload may be the number of a
+    generation of its view that was found damaged."""
     return f"{SUBJECT_ROOT}.touch.{service}.{space}"
 
 
@@ -77,18 +81,29 @@ def heartbeats(home: Home) -> list[Heartbeat]:
 class Worker(Generic[S]):
     """Runs one service. Several workers of one service are safe: a view's lock and numbers decide."""
 
-    def __init__(self, service: Service[S], bus: Bus, home: Home, *, lanes: Sequence[int] = range(LANES)) -> None:
+    def __init__(
+        self,
+        service: Service[S],
+        bus: Bus,
+        home: Home,
+        *,
+        lanes: Sequence[int] = range(LANES),
+        clock_us: Callable[[], int] = now_us,
+    ) -> None:
         self.service = service
         self._bus = bus
         self._home = home
         self._lanes = tuple(lanes)
         self._views = Views(service, bus, home, most_open=most_open_views())
         self._index = Index(home.run / f"{service.name}.db")
-        self._touched: asyncio.Queue[str] = asyncio.Queue(maxsize=1000)
+        self._touched: dict[str, int | None] = {}
+        self._touch = asyncio.Event()
         self._moved: dict[str, Cursor[S]] = {}
         self._news = asyncio.Event()
-        self.follower = Follower(service, bus, self._views, self._index, self._lanes, self._on_moved)
-        self.decider = Decider(service, bus, self._views, self._index)
+        self.decider = Decider(service, bus, self._views, self._index, clock_us=clock_us)
+        self.follower = Follower(
+            service, bus, self._views, self._index, self._lanes, self._on_moved, self.decider.save
+        )
 
     async def run(self, ready: asyncio.Event | None = None) -> None:
         """Run until `stop`. On the way out positions are written and nothing in flight is lost."""
@@ -96,7 +111,8 @@ class Worker(Generic[S]):
         subscription = await self._bus.listen(f"{SUBJECT_ROOT}.touch.{self.service.name}.*", self._on_touch)
         try:
             async with asyncio.TaskGroup() as group:
-                helpers = [group.create_task(task()) for task in (self._touching, self._announcing, self._beating)]
+                tasks = (*[self._touching] * TOUCHES_AT_ONCE, self._announcing, self._beating)
+                helpers = [group.create_task(task()) for task in tasks]
                 if self.service.decide is not None:
                     group.create_task(self.decider.run(self.follower.caught_up))
                 if ready is not None:
@@ -138,15 +154,20 @@ class Worker(Generic[S]):
         self._moved[space] = cursor
         self._news.set()
 
-    def _on_touch(self, subject: str, _: bytes) -> None:
-        with contextlib.suppress(asyncio.QueueFull):  # whoever asked asks again
-            self._touched.put_nowait(subject.rsplit(".", 1)[1])
+    def _on_touch(self, subject: str, payload: bytes) -> None:
+        if len(self._touched) < MAX_TOUCHED:  # whoever asked asks again
+            damaged = int(payload) if payload.isdigit() and len(payload) < MAX_DIGITS else None
+            self._touched[subject.rsplit(".", 1)[1]] = damaged
+            self._touch.set()
 
     async def _touching(self) -> None:
         while True:
-            space = await self._touched.get()
-            with contextlib.suppress(LaminaError):  # said by the follower; whoever asked asks again
-                await self.follower.touch(space)
+            await self._touch.wait()
+            self._touch.clear()
+            while self._touched:
+                space, damaged = self._touched.popitem()
+                with contextlib.suppress(LaminaError):  # said by the follower; whoever asked asks again
+                    await self.follower.touch(space, damaged)
 
     async def _announcing(self) -> None:
         while True:

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from lamina.errors import Unavailable
+from lamina.errors import Busy, Unavailable
 from lamina.store.driver import Connection, driver, translated
 
 T = TypeVar("T")
@@ -61,6 +61,29 @@ def generation_path(link: Path, n: int) -> Path:
     return link.with_name(f"{link.stem}.{n}.db")
 
 
+def unused_generation(link: Path) -> int:
+    """A number above every generation on disk: one that was unlinked may still be open in another process."""
+    numbers = [generation(link)]
+    for path in link.parent.glob(f"{link.stem}.*.db*"):
+        number = path.name.removeprefix(f"{link.stem}.").split(".")[0]
+        numbers.append(int(number) if number.isdigit() else 0)
+    return max(numbers) + 1
+
+
+def remove_generation(link: Path, n: int) -> None:
+    for path in link.parent.glob(f"{generation_path(link, n).name}*"):
+        path.unlink(missing_ok=True)
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Which file `path` leads to now; None when there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def switch(link: Path, n: int) -> None:
     """Let `link` point to generation `n`, atomically, and remove the generations before it."""
     temporary = link.with_name(f".{link.name}.{os.getpid()}")
@@ -81,6 +104,7 @@ class View:
         self.n = n
         self.tables = {table.name: table for table in tables}
         self._db = Connection(generation_path(link, n), readonly=False)
+        self._identity: tuple[int, int] | None = None
 
     @property
     def path(self) -> Path:
@@ -108,12 +132,18 @@ class View:
         with translated(self.path):
             await self._db
         await self._db.run(tables)
+        self._identity = identity(self.path)
+
+    @property
+    def linked(self) -> bool:
+        """Is this still the file that readers see, and not one that was replaced or deleted under us?"""
+        return self._identity is not None and identity(self.link) == self._identity
 
     async def transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """`work` inside one `BEGIN IMMEDIATE`: all of it or, when it raises, nothing.
 
         The lock is the fence between two workers of one view: whoever waits for it sees what the other did.
-        Cancelling the await does not cut the work in half. `Busy` when the lock is not had in 5 s.
+        Cancelling the await does not cut the work in half. `Busy` when the lock is not had in 2 s.
         """
 
         def whole(db: sqlite3.Connection) -> T:
@@ -134,8 +164,13 @@ class View:
         return await self._db.run(work)
 
     async def checkpoint(self) -> None:
-        """Bring the write-ahead log into the file and fsync it; after this a power cut loses nothing of it."""
-        await self._db.run(lambda db: db.execute("PRAGMA wal_checkpoint(FULL)").fetchone())
+        """Bring the write-ahead log into the file and fsync it; after this a power cut loses nothing of it.
+
+        `Busy` when somebody else reads or writes for so long that not all of it could be brought over.
+        """
+        busy, written, moved = await self._db.run(lambda db: db.execute("PRAGMA wal_checkpoint(FULL)").fetchone())
+        if busy or written != moved:
+            raise Busy(f"{self.path.name}: another process reads or writes it; it is made durable later")
 
     async def close(self) -> None:
         await self._db.close()
@@ -146,7 +181,9 @@ class ViewReader:
 
     def __init__(self, link: Path) -> None:
         self.link = link
-        self._n = 0
+        self.n = 0
+        """The generation that was read last."""
+        self._identity: tuple[int, int] | None = None
         self._db: Connection | None = None
         self._opening = asyncio.Lock()
 
@@ -159,28 +196,33 @@ class ViewReader:
             db = await self._connection()
 
         def snapshot(raw: sqlite3.Connection) -> T:
-            if until_s is not None:
-                raw.set_progress_handler(lambda: int(time.monotonic() > until_s), STEPS_PER_LOOK)
-            raw.execute("BEGIN")
             try:
+                if until_s is not None:
+                    raw.set_progress_handler(lambda: int(time.monotonic() > until_s), STEPS_PER_LOOK)
+                raw.execute("BEGIN")
                 return work(raw)
             finally:
-                raw.execute("ROLLBACK")
                 raw.set_progress_handler(None, 0)
+                if raw.in_transaction:  # some errors end it by themselves, and must not be hidden by another one
+                    raw.execute("ROLLBACK")
 
         return await db.run(snapshot)
 
     async def _connection(self) -> Connection:
-        n = generation(self.link)
-        if self._db is not None and n == self._n:
+        found = identity(self.link)
+        if self._db is not None and found == self._identity:
             return self._db
         await self.close()
-        if not n or not generation_path(self.link, n).exists():
+        n = generation(self.link)
+        path = generation_path(self.link, n)
+        found = identity(path)
+        if not n or found is None:
             raise Unavailable(f"{self.link.stem}: there is no view here yet")
-        db = Connection(generation_path(self.link, n), readonly=True)
+        self.n = n
+        db = Connection(path, readonly=True)
         with translated(self.link):
             await db
-        self._db, self._n = db, n
+        self._db, self._identity = db, found
         return db
 
     async def close(self) -> None:

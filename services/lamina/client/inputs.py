@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from lamina.errors import Invalid, TooLarge
@@ -41,11 +42,16 @@ def content(value: str | bytes, what: str, *, empty: bool = False) -> Content:
     text = _decoded(raw) if not isinstance(value, str) else value
     if not empty and (not raw or (text is not None and not text.strip())):
         raise Invalid(f"{what} is empty: there is nothing to remember")
-    if text is not None and len(raw) <= MAX_INLINE_BYTES:
+    if text is not None and _json_bytes(text, len(raw)) <= MAX_INLINE_BYTES:
         return Content(text)
     media = BINARY if text is None else Blob("", 0).media_type
     blob = Blob(hashlib.sha256(raw).hexdigest(), len(raw), media)
     return Content(blob, ((blob, raw),))
+
+
+def _json_bytes(text: str, size: int) -> int:
+    """What `text` of `size` bytes takes in JSON, where a control character is six bytes and a quote two."""
+    return size if size > MAX_INLINE_BYTES else len(msgspec.json.encode(text)) - 2
 
 
 def _decoded(raw: bytes) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from lamina.bus.nats import Credentials, connect
 from lamina.bus.server import read_credentials
 from lamina.client.outbox import Outbox, Waiting, orphans
 from lamina.client.start import daemon
-from lamina.errors import Closed, Full, LaminaError, Timeout, Transient, Unavailable
+from lamina.errors import Closed, Conflict, Full, LaminaError, Transient, Unavailable
 from lamina.events import Blob, Event
 from lamina.home import Home
 from lamina.ids import node_id, space_of
@@ -51,7 +50,7 @@ class Link:
             await self._connect()
         except Transient:
             if not self._given_url:
-                raise
+                await self._connect()  # the daemon that was there may just have ended
         self._tasks = [asyncio.create_task(self._keep(), name="lamina-link")]
         self._work.set()
 
@@ -79,10 +78,10 @@ class Link:
                 for blob, data in contents:
                     await blobs.put(bus, space_of(waiting.subject), data, media_type=blob.media_type)
                 return await bus.publish(waiting.subject, bytes(waiting.event), id=waiting.id)
-            except (Unavailable, Timeout) as error:
+            except Transient as error:
                 log.debug("publish_put_aside", id=waiting.id, error=str(error))
-        self._emptied.clear()
         self.outbox.put(waiting, [(blob.sha256, data) for blob, data in contents])
+        self._emptied.clear()
         self._work.set()
         return None
 
@@ -92,7 +91,7 @@ class Link:
             return None
         for waiting in self.outbox.waiting():
             if node_id(waiting.id) == node:
-                blobs_ = {sha256: self.outbox.blob(sha256).read_bytes() for sha256 in waiting.blobs}
+                blobs_ = {sha256: self.outbox.read_blob(sha256) for sha256 in waiting.blobs}
                 return events.decode(bytes(waiting.event)), blobs_
         return None
 
@@ -135,7 +134,7 @@ class Link:
             except (Transient, Full) as error:
                 log.debug("link_waits", error=str(error))
                 await asyncio.sleep(LOOK_S)
-            except LaminaError as error:
+            except (LaminaError, OSError) as error:
                 log.warning("link_failed", error=f"{type(error).__name__}: {error}")
                 await asyncio.sleep(RESPAWN_S)
 
@@ -159,23 +158,40 @@ class Link:
     async def _deliver(self, waiting: Waiting, outbox: Outbox) -> None:
         bus = self.bus
         for sha256 in waiting.blobs:
-            data = await asyncio.to_thread(outbox.blob(sha256).read_bytes)
-            if hashlib.sha256(data).hexdigest() == sha256:
-                await blobs.put(bus, space_of(waiting.subject), data)
-        await bus.publish(waiting.subject, bytes(waiting.event), id=waiting.id)
+            data = await asyncio.to_thread(outbox.read_blob, sha256)
+            await blobs.put(bus, space_of(waiting.subject), data)
+        ack = await bus.publish(waiting.subject, bytes(waiting.event), id=waiting.id)
+        if ack.duplicate:
+            await check_same(bus, ack.seq, events.decode(bytes(waiting.event)))
 
     async def close(self) -> None:
         """Publish what waits if that is quickly done, and let go; what is left waits on disk."""
         if self._closed:
             return
-        if not self._emptied.is_set() and self._bus is not None and self._bus.connected:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(CONNECT_S):
-                    await self.emptied()
-        self._closed = True
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._bus is not None:
-            await self._bus.close()
-        self.outbox.close()
+        try:
+            if not self._emptied.is_set() and self._bus is not None and self._bus.connected:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(CONNECT_S):
+                        await self.emptied()
+        finally:
+            self._closed = True
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            if self._bus is not None:
+                await self._bus.close()
+            self.outbox.close()
+
+
+async def check_same(bus: Bus, seq: int, event: Event) -> None:
+    """`Conflict` when the log holds something else at `seq`, where it says that it has this event already."""
+    stored = await bus.get(seq)
+    if stored is not None and events.decode(stored.data).sha256 != event.sha256:
+        raise conflict(event)
+
+
+def conflict(event: Event) -> Conflict:
+    return Conflict(
+        f"{event.type} {event.id} in session {event.session!r} was published before with other content: "
+        "give the new one an id of its own, or use correct() to change what is remembered"
+    )

@@ -17,10 +17,10 @@ from msgspec import Raw, Struct
 from lamina import config, events, ids, times
 from lamina.client import inputs
 from lamina.client.contexts import Contexts
-from lamina.client.link import Link
+from lamina.client.link import Link, check_same, conflict
 from lamina.client.outbox import Waiting
 from lamina.client.stubs import stub_text, waiting_part
-from lamina.errors import Conflict, Invalid, LaminaError, Timeout, Transient
+from lamina.errors import Invalid, LaminaError, Timeout, Transient, Unavailable
 from lamina.events import Blob, Event, MemoryStated, SessionEnded, ToolReturned, TurnRecorded
 from lamina.home import Home
 from lamina.records import Accepted, Context, Degraded, Hits, Part, Stub, Where
@@ -278,7 +278,8 @@ class Memory:
         ack = await self._link.publish(waiting, contents)
         self._published = True
         if ack is not None and ack.duplicate:
-            await self._same(event, ack.seq)
+            with contextlib.suppress(Transient):  # the views keep the first of an id, whatever this answer were
+                await check_same(self._link.bus, ack.seq, event)
         return Accepted(id, ack.seq if ack is not None else None)
 
     async def _known(self, event: Event) -> Accepted | None:
@@ -294,26 +295,25 @@ class Memory:
             return None
         seq, sha256 = found
         if sha256 != event.sha256:
-            raise _conflict(event)
+            raise conflict(event)
         return Accepted(event.id, seq)
-
-    async def _same(self, event: Event, seq: int) -> None:
-        """The log has a message with this id at `seq`: does it say the same?"""
-        try:
-            stored = await self._link.bus.get(seq)
-        except Transient:
-            return  # the views keep the first of an id, whatever this answer would have been
-        if stored is not None and events.decode(stored.data).sha256 != event.sha256:
-            raise _conflict(event)
 
     async def ask(self, verb: str, request: Struct, kind: type[R], timeout_s: float = 5.0) -> R:
         """One request to the query service, for tools that know `lamina.requests`.
 
         `Unavailable` when it is not there, `Timeout`, and whatever it refuses the request with.
         """
-        payload = msgspec.json.encode(request)
+        try:
+            payload = msgspec.json.encode(request)
+        except (UnicodeEncodeError, TypeError, OverflowError) as error:
+            raise Invalid(f"{verb}: the request cannot be sent: {error}") from error
         reply = await self._link.bus.request(ids.rpc_subject(self._token, verb), payload, timeout_s=timeout_s)
-        return msgspec.json.decode(reply, type=kind)
+        try:
+            return msgspec.json.decode(reply, type=kind)
+        except msgspec.MsgspecError as error:
+            raise Unavailable(
+                f"{verb}: the answer is not understood ({error}); restart the daemon: `lamina down`"
+            ) from error
 
 
 class Opening:
@@ -364,10 +364,3 @@ def _query(query: str) -> str:
     if not isinstance(query, str):
         raise Invalid(f"the query must be text, not {type(query).__name__}")
     return query[:MAX_QUERY_CHARS].encode("utf-8", "replace").decode()
-
-
-def _conflict(event: Event) -> Conflict:
-    return Conflict(
-        f"{event.type} {event.id} in session {event.session!r} was published before with other content: "
-        "give the new one an id of its own, or use correct() to change what is remembered"
-    )

@@ -7,6 +7,7 @@ event, so a crash in the middle of emptying costs a repeat and nothing else.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import time
@@ -17,7 +18,7 @@ import msgspec
 import structlog
 from msgspec import Raw, Struct
 
-from lamina.errors import Conflict, OutboxFull, Permanent
+from lamina.errors import Conflict, Invalid, OutboxFull, Permanent
 from lamina.home import Lock
 from lamina.store.files import AppendFile, translated_os, write_atomic
 
@@ -94,7 +95,7 @@ class Outbox:
                     await publish(waiting, self)
                     done += 1
                 except (Permanent, Conflict) as error:
-                    self._reject(waiting, str(error))
+                    self._reject(waiting.event, str(error), waiting.id)
                 self._next = end
             self._forget_published()
         return done
@@ -104,12 +105,31 @@ class Outbox:
         return (waiting for waiting, _ in self._waiting())
 
     def _waiting(self) -> Iterator[tuple[Waiting, int]]:
+        """What waits, and where each ends; a line that cannot be read is set aside."""
         end = self._next
-        with self.path.open("rb") as file:
+        with translated_os(self.path), self.path.open("rb") as file:
             file.seek(self._next)
             for line in file:
                 end += len(line)
-                yield msgspec.json.decode(line, type=Waiting), end
+                try:
+                    waiting = msgspec.json.decode(line, type=Waiting)
+                except msgspec.MsgspecError as error:
+                    self._reject(msgspec.json.encode(line), f"not readable: {error}")
+                    self._next = end
+                    continue
+                yield waiting, end
+
+    def read_blob(self, sha256: str) -> bytes:
+        """The bytes of a blob that waits; `Invalid` when they are not what they were."""
+        try:
+            data = self.blob(sha256).read_bytes()
+        except FileNotFoundError:
+            data = b""
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise Invalid(
+                f"the blob {sha256} is damaged or gone from the outbox: the event that names it is set aside"
+            )
+        return data
 
     def _forget_published(self) -> None:
         """Cut the file to nothing if nothing came in meanwhile."""
@@ -121,13 +141,14 @@ class Outbox:
             self._next = 0
             shutil.rmtree(self._folder / f"{self.name}.blobs", ignore_errors=True)
 
-    def _reject(self, waiting: Waiting, why: str) -> None:
+    def _reject(self, event: Raw | bytes, why: str, id: str = "") -> None:
+        """Set aside what can never be published, where a person finds it with the reason."""
         self.rejected += 1
-        log.warning("outbox_rejected", id=waiting.id, error=why)
+        log.warning("outbox_rejected", id=id, error=why)
         kept = AppendFile(self._folder / f"{self.name}.rejected")
         try:
             kept.mend()
-            kept.append(msgspec.json.encode({"why": why, "event": waiting.event}) + b"\n")
+            kept.append(msgspec.json.encode({"why": why, "event": Raw(event)}) + b"\n")
         finally:
             kept.close()
 
@@ -157,5 +178,8 @@ def orphans(folder: Path, max_bytes: int) -> Iterator[Outbox]:
         try:
             outbox.open()
         except Conflict:
+            continue
+        except Permanent as error:  # another user's, most likely: it must not keep us from the others
+            log.warning("outbox_not_adopted", outbox=path.name, error=str(error))
             continue
         yield outbox

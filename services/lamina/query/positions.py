@@ -53,9 +53,13 @@ class Positions:
         self, space: str, service: str, work: Callable[[sqlite3.Connection], T], *, until_s: float | None = None
     ) -> T:
         """`work` on a view. One that is missing or damaged is reported to its worker, and the error raised."""
+        reader = self.reader(space, service)
         try:
-            result = await self.reader(space, service).read(work, until_s=until_s)
-        except (Damaged, Transient):
+            result = await reader.read(work, until_s=until_s)
+        except Damaged:
+            await self.touch(space, service, damaged=reader.n)
+            raise
+        except Transient:
             await self.touch(space, service)
             raise
         await self._trim()
@@ -68,8 +72,9 @@ class Positions:
         except (Damaged, Transient):
             return 0
 
-    async def touch(self, space: str, service: str) -> None:
-        await self._bus.notify(touch_subject(service, space), b"")
+    async def touch(self, space: str, service: str, *, damaged: int | None = None) -> None:
+        """Ask for the view to be brought up to the log; made anew where generation `damaged` is the one in use."""
+        await self._bus.notify(touch_subject(service, space), b"" if damaged is None else b"%d" % damaged)
 
     async def wait(self, space: str, service: str, seq: int) -> int:
         """Return once the view is at `seq` or beyond. The caller sets the deadline by cancelling."""

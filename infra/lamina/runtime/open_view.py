@@ -1,0 +1,204 @@
+"""One open view: brings messages of the log to the fold, and the fold's effect to disk."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import structlog
+from msgspec import Struct
+
+from lamina import events
+from lamina.bus import Bus, Message
+from lamina.bus import blobs as bus_blobs
+from lamina.errors import Forgotten, Invalid, Permanent
+from lamina.ids import LANES, SUBJECT_ROOT, lane, token
+from lamina.runtime.apply import Batch, Cursor, Unwritable, read_meta
+from lamina.runtime.files import SpaceFiles
+from lamina.runtime.refill import arrival_us
+from lamina.runtime.spec import Recorded, Service
+from lamina.store.files import write_atomic
+from lamina.store.view import View
+
+S = TypeVar("S", bound=Struct)
+CATCH_UP_BATCH = 500
+log = structlog.get_logger()
+
+
+def space_subject(space: str) -> str:
+    """All events of one space (its token)."""
+    return f"{SUBJECT_ROOT}.ev.{lane(space)}.{space}.>"
+
+
+def lane_subjects(lanes: Sequence[int]) -> list[str]:
+    """All events of some lanes, as few subjects as that takes."""
+    if len(lanes) == LANES:
+        return [f"{SUBJECT_ROOT}.ev.>"]
+    return [f"{SUBJECT_ROOT}.ev.{n}.>" for n in lanes]
+
+
+class Numbers(Struct, frozen=True):
+    """What a view knows of the decisions of one step: the next number, and the failures made under it."""
+
+    n: int = 1
+    attempt: int = 0
+    not_before_us: int = 0
+
+
+class OpenView(Generic[S]):
+    """One view in use. `lock` orders the tasks of this process; the SQLite lock orders processes."""
+
+    def __init__(self, service: Service[S], bus: Bus, space: str, root: Path, view: View) -> None:
+        self.space = space
+        self.view = view
+        self.lock = asyncio.Lock()
+        self.users = 0
+        self.dirty = False
+        self._closed = False
+        self._epoch = bus.epoch
+        self._bus = bus
+        self._service = service
+        self._files = SpaceFiles(root, bus.epoch)
+        self._batch = Batch(service, view.tables, self._files)
+
+    @property
+    def stands(self) -> bool:
+        """May it be used on? Not when it was closed, replaced, or deleted, or when the log began a new epoch."""
+        return not self._closed and self._epoch == self._bus.epoch and self.view.linked
+
+    async def cursor(self) -> Cursor[S]:
+        return await self.view.read(self._batch.read)
+
+    async def look(self) -> tuple[Cursor[S], dict[str, Numbers]]:
+        """State and numbers of one moment: a rival's decision is in both of them or in neither."""
+
+        def work(db: Any) -> tuple[Cursor[S], dict[str, Numbers]]:
+            db.execute("BEGIN")
+            try:
+                cursor = self._batch.read(db)
+                numbers = {step: Numbers(n + 1) for step, n in db.execute("SELECT step, n FROM decided")}
+                for step, n, *failure in db.execute("SELECT step, n, attempt, not_before_us FROM failed"):
+                    if n == numbers.get(step, Numbers()).n:
+                        numbers[step] = Numbers(n, *failure)
+            finally:
+                db.execute("ROLLBACK")
+            return cursor, numbers
+
+        return await self.view.read(work)
+
+    async def check(self) -> None:
+        """`Damaged` when the ledger is not what the view knows it to be."""
+        held = await self.view.read(lambda db: int(read_meta(db, "ledger_seq", 0)))
+        await asyncio.to_thread(self._files.check_ledger, held)
+
+    async def fold(self, messages: Sequence[Message]) -> Cursor[S]:
+        """Apply a batch durably against a crash of the process; `checkpoint` makes it durable against a power cut."""
+        batch = [await self._recorded(message) for message in messages]
+        try:
+            return await self._transaction(lambda db: self._batch.apply(db, batch))
+        except Unwritable:
+            return await self._fold_singly(batch)
+
+    async def _fold_singly(self, batch: Sequence[Recorded]) -> Cursor[S]:
+        """The event whose rows cannot be written is parked; the others of its batch are not."""
+        cursor = await self.cursor()
+        for one in batch:
+            try:
+                cursor = await self._transaction(partial(self._batch.apply, batch=[one]))
+            except Unwritable as error:
+                cursor = await self._transaction(partial(self._batch.park, recorded=one, error=str(error)))
+        return cursor
+
+    async def _transaction(self, work: Callable[[Any], Cursor[S]]) -> Cursor[S]:
+        cursor = await self.view.transaction(work)
+        self._batch.committed(cursor)
+        self.dirty = True
+        return cursor
+
+    async def catch_up(self, until: int) -> Cursor[S]:
+        """Fold everything of the space below `until` that the view has not seen."""
+        cursor = await self.cursor()
+        subject = space_subject(self.space)
+        first = await self._bus.next(subject, cursor.seq)
+        if first is None or first.seq >= until:
+            return cursor
+        reader = self._bus.read([subject], after=cursor.seq, name=f"{self._service.name}-catch-up")
+        try:
+            while True:
+                messages = await reader.fetch(CATCH_UP_BATCH, 5.0)
+                below = [message for message in messages if message.seq < until]
+                if below:
+                    cursor = await self.fold(below)
+                if len(below) < len(messages) or not reader.pending:
+                    return cursor
+        finally:
+            await reader.close()
+
+    async def _recorded(self, message: Message) -> Recorded:
+        """The message as fold sees it; what cannot be read is said in `error`, never raised."""
+        at_us = arrival_us(message)
+        try:
+            event = _event(message.data, self.space)
+        except Invalid as invalid:
+            return Recorded(seq=message.seq, at_us=at_us, raw=message.data, error=str(invalid))
+        data: events.Data | None = None
+        found: dict[str, bytes] = {}
+        error = ""
+        try:
+            data = events.decode_data(event)
+            if self._service.blobs and data is not None:
+                for blob in events.blobs_of(data):
+                    found[blob.sha256] = await self._keep(blob)
+        except (Invalid, Forgotten) as unreadable:
+            error = str(unreadable)
+        return Recorded(
+            seq=message.seq, at_us=at_us, raw=message.data, event=event, data=data, error=error, blobs=found
+        )
+
+    async def _keep(self, blob: events.Blob) -> bytes:
+        """The bytes of a blob, kept on disk before the line that names it. Content-addressed: no lock is needed."""
+        path = self._files.blob_path(blob.sha256)
+        if path.exists():
+            data = await asyncio.to_thread(path.read_bytes)
+            if len(data) == blob.size_bytes and await asyncio.to_thread(_sha256, data) == blob.sha256:
+                return data
+            log.warning("blob_damaged", service=self._service.name, space=self.space, sha256=blob.sha256)
+        data = await bus_blobs.get(self._bus, self.space, blob.sha256, blob.size_bytes)
+        await asyncio.to_thread(write_atomic, path, data)
+        return data
+
+    async def checkpoint(self) -> None:
+        if self.dirty:
+            self.dirty = False
+            try:
+                await self.view.checkpoint()
+            except BaseException:
+                self.dirty = True
+                raise
+
+    async def close(self) -> None:
+        self._closed = True
+        await self.view.close()
+        self._files.close()
+
+
+def _event(raw: bytes, space: str) -> events.Event:
+    """The event in a message of `space`; `Invalid` for one that is not on one line, or that names another space."""
+    if b"\n" in raw or b"\r" in raw:
+        raise Invalid("the event is not on one line; it was not written by a Lamina client")
+    event = events.decode(raw)
+    try:
+        own = token(event.space) == space
+    except Permanent:
+        own = False
+    if not own:
+        raise Invalid(f"event {event.id} was published to another space than it names")
+    return event
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
