@@ -18,7 +18,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from lamina.cli.command import Command
 from lamina.cli.parser import load, verbs
 
 LAMINA = Path(sysconfig.get_path("scripts")) / "lamina"
@@ -121,46 +120,18 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 # -- help and usage
 
 
-@pytest.mark.parametrize("command", OWN, ids=lambda command: command.name)
-def test_help_shows_examples(command: Command) -> None:
-    text = done(lamina(command.name, "--help"))
-
-    assert text.startswith("usage: lamina " + command.name)
-    assert f"examples:\n  {command.examples[0]}" in text
-
-
-def test_help_lists_the_verbs_and_no_verb_is_a_usage_error() -> None:
+def test_help_shows_examples_and_the_list_of_verbs() -> None:
     shown = done(lamina("--help"))
     bare = lamina()
 
     assert [command.name for command in OWN if f"\n  {command.name}" not in shown] == []
     assert (bare.returncode, bare.stdout) == (2, shown)
-
-
-def test_version() -> None:
+    assert "examples:\n  lamina recall" in done(lamina("recall", "--help"))
     assert re.fullmatch(r"lamina \d+\.\d+\.\d+\S*\n", done(lamina("--version")))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("recal", "x"), ("unknown verb 'recal'", "did you mean 'recall'")),
-        (("nothing-like-it",), ("unknown verb", "lamina --help")),
-        (("recall", "x", "--limt", "3"), ("unknown option '--limt'", "'--limit'", "lamina recall --help")),
-        (("--hom", "x", "status"), ("unknown option '--hom'", "'--home'")),
-        (("recall", "two", "words"), ("unexpected argument 'words'", "quotes")),
-        (("recall",), ("QUERY",)),
-        (("recall", "x", "--limit", "many"), ("--limit", "many")),
-        (("show", "everything"), ("everything", "sessions")),
-        (("show", "log", "--limit", "0"), ("--limit", "above 0")),
-        (("read", "n1", "--lines", "3", "--query", "x"), ("--query", "--lines")),
-        (("worker", "nobody"), ("nobody", "journal")),
-        (("completion", "tcsh"), ("tcsh", "bash")),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_wrong_usage_is_two_and_says_what_was_meant(arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
-    refused(lamina(*arguments), 2, *words)
+def test_wrong_usage_says_what_was_meant() -> None:
+    refused(lamina("recal", "x"), 2, "unknown verb 'recal'", "did you mean 'recall'")
 
 
 # -- what fails, and why
@@ -182,7 +153,7 @@ def test_bad_values_fail_with_cause(home: Path, arguments: tuple[str, ...], word
     refused(lamina(*arguments, home=home), 1, *words)
 
 
-@pytest.mark.parametrize("verb", [("recall", "x"), ("show", "log"), ("up",), ("config",), ("demo",)], ids=" ".join)
+@pytest.mark.parametrize("verb", [("recall", "x"), ("up",), ("config",)], ids=" ".join)
 def test_malformed_config_names_key_or_line(tmp_path: Path, verb: tuple[str, ...]) -> None:
     config = tmp_path / "config.toml"
     config.write_text("[bus]\nmax_byte = 5\n", encoding="utf-8")

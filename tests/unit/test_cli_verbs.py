@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -80,9 +82,34 @@ def test_help_loads_nothing_slow() -> None:
     assert run.stdout.splitlines()[-1] == "loaded"
 
 
+BASH = shutil.which("bash")
+
+
+@pytest.mark.skipif(BASH is None, reason="needs bash")
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (("lamina", "stat"), {"status"}),
+        (("lamina", "--home", "/x", "reca"), {"recall"}),
+        (("lamina", "show", "s"), {"sessions", "spaces"}),
+        (("lamina", "recall", "--li"), {"--limit"}),
+        (("lamina", "--ver"), {"--version"}),
+        (("lamina", "recall", "x"), set()),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bash_completes(line: tuple[str, ...], words: set[str]) -> None:
+    asked = f'COMP_WORDS=({" ".join(line)}); COMP_CWORD={len(line) - 1}; _lamina; echo "${{COMPREPLY[@]}}"'
+    run = subprocess.run(
+        [str(BASH), "-c", completion.bash() + asked], capture_output=True, text=True, check=True, timeout=30
+    )
+
+    assert set(run.stdout.split()) == words
+
+
 @pytest.mark.parametrize("script", [completion.bash, completion.zsh, completion.fish])
-def test_completion_knows_every_verb(script: object) -> None:
-    text = script()  # type: ignore[operator]
+def test_completion_knows_every_verb_and_option(script: Callable[[], str]) -> None:
+    text = script()
 
     assert [command.name for command in OWN if command.name not in text] == []
-    assert "--budget-tokens" in text or "budget-tokens" in text
+    assert "budget-tokens" in text

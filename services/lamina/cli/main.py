@@ -51,13 +51,22 @@ def _run(arguments: list[str]) -> int:
     if unknown:
         head.unknown(unknown)
     if options.help or verb is None:
-        sys.stdout.write(overview([load(point) for point in verbs()]) + "\n")
+        sys.stdout.write(overview(list(_loadable())) + "\n")
         return DONE if options.help else USAGE
     known = {point.name: point for point in verbs()}
     if verb not in known:
         head.error(f"unknown verb {printable(verb)!r}{meant(verb, known)}")
     command = load(known[verb])
     return _run_verb(command, verb_parser(command), after, options)
+
+
+def _loadable() -> Iterator[Command]:
+    """The verbs; one whose package is broken is told of, and takes none of the others away."""
+    for point in verbs():
+        try:
+            yield load(point)
+        except Invalid as error:
+            _failed(str(error))
 
 
 def _run_verb(command: Command, parser: Parser, after: list[str], options: argparse.Namespace) -> int:

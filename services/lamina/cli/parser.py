@@ -35,8 +35,11 @@ def verbs() -> tuple[EntryPoint, ...]:
 
 
 def load(point: EntryPoint) -> Command:
-    """The command behind an entry point. `Invalid` when it is none."""
-    command = point.load()
+    """The command behind an entry point. `Invalid` when it is none, or when its package is broken."""
+    try:
+        command = point.load()
+    except (ImportError, AttributeError) as error:
+        raise Invalid(f"the verb {point.name!r} ({point.value}) cannot be loaded: {error}") from error
     if not isinstance(command, Command) or command.name != point.name:
         raise Invalid(f"entry point {point.name} = {point.value} in {GROUP} does not give a command of that name")
     return command
