@@ -396,6 +396,18 @@ class TestStream:
         assert (await ensure_stream(bus)).epoch == bus.epoch
         assert (await bus.stream()).config == before.config
 
+    async def test_a_limit_below_what_the_log_holds_drops_nothing(self, tmp_path: Path) -> None:
+        async with local_bus(tmp_path, max_bytes=MIB) as (_, bus):
+            for _ in range(10):
+                await bus.publish(SUBJECT, b"x" * 1000)
+            await ensure_stream(bus, max_bytes=5000)
+            with pytest.raises(LogFull):
+                await bus.publish(SUBJECT, b"x")
+        async with local_bus(tmp_path) as (_, bus):
+            info = await bus.info()
+
+        assert (info.messages, info.max_bytes) == (10, 5000)
+
     @pytest.mark.parametrize(
         ("key", "value"),
         [

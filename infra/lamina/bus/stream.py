@@ -61,8 +61,8 @@ async def ensure_stream(
     """Make the stream `LAMINA` where it is missing, check it where it stands; returns its state.
 
     A new stream gets `epoch`, or a fresh one, and `max_bytes`, or `default`. Of a standing stream the limit
-    alone is set, where `max_bytes` is given; any other setting that breaks a promise of the log is `Invalid`,
-    naming the key.
+    alone is set, where `max_bytes` is given (below what the log holds it is full, and nothing is dropped);
+    any other setting that breaks a promise of the log is `Invalid`, naming the key.
     """
     reply = await bus.connection.ask(api.STREAM_INFO, b"{}", timeout_s=timeout_s)
     found = answer_of(reply, StreamAnswer, "looking at the stream")
