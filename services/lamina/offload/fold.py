@@ -139,6 +139,8 @@ def _turn_seen(data: TurnRecorded, recorded: Recorded) -> canvas.TurnSeen:
 def _drawn(event: Event, seen: canvas.CallSeen | canvas.TurnSeen, rows: Rows) -> Sequence[Change]:
     """The session's canvas after this; a file from its first call on, since a chat has no work to draw."""
     before = rows.get("canvases", (event.session,))
+    if before and not before[2] and isinstance(seen, canvas.TurnSeen):
+        return ()  # its goal is known, and until there is work nothing else of a chat is drawn
     known = msgspec.json.decode(before[1], type=canvas.Canvas) if before else canvas.Canvas()
     drawn = canvas.fold(known, seen)
     if drawn == known:
