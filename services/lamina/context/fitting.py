@@ -59,9 +59,8 @@ def fit(
     if window_tokens < 1 or keep < 1:
         raise Invalid(f"window_tokens ({window_tokens}) and keep ({keep}) must be at least 1")
     state = state or State()
-    read(messages)
-    before = count_messages(messages)
     work, found = _open(messages, state, stubs)
+    before = count_messages(messages)
     noted = bool(found & {state.note, state.note + state.canvas} - {""})
     if work.provider is Provider.PLAIN:
         work.provider = state.provider
@@ -97,15 +96,15 @@ def fit(
 
 def _open(messages: Sequence[Message], state: State, stubs: Stubs) -> tuple[Work, set[str]]:
     """A working copy without the blocks of earlier calls, and those of them that were found."""
+    conversation = read(messages)
     rest, places, found = blocks.without(messages, (state.stable, state.note, state.note + state.canvas))
-    conversation = read(rest)
-    kept: list[Message] = list(rest)
-    for exchange in conversation.exchanges:
-        for seen in exchange.observations:
-            text = cuts.current_text(kept[seen.index], seen)
-            if state.canvas and seen.key in state.decisions and text.endswith(state.canvas):
-                kept[seen.index] = cuts.with_text(kept[seen.index], seen, text.removesuffix(state.canvas))
-    return Work(kept, places, read(kept), stubs), found
+    if found:
+        conversation = read(rest)
+    for seen in [seen for exchange in conversation.exchanges for seen in exchange.observations]:
+        if state.canvas and seen.key in state.decisions and seen.text.endswith(state.canvas):
+            rest[seen.index] = cuts.with_text(rest[seen.index], seen, seen.text.removesuffix(state.canvas))
+            found.add(state.canvas)
+    return Work(rest, places, read(rest) if state.canvas in found else conversation, stubs), found
 
 
 def _stable(messages: Sequence[Message], text: str) -> str:
@@ -149,9 +148,7 @@ def _stage(work: Work, target: float, worth: float, steps: Iterable[tuple[str, i
 
 def _apply(work: Work, measure: str, keep: int, target: float) -> None:
     if measure == "thinking":
-        for exchange in work.earlier_turns():
-            if work.total > target:
-                work.cut_thinking(exchange)
+        work.cut_thinking(target)
         return
     for seen in work.observations[:-keep]:
         if work.total <= target:

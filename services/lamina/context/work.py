@@ -95,12 +95,23 @@ class Work:
         if self._put(index, message, "arguments", observation.key, known.node):
             self.decisions[observation.key] = msgspec.structs.replace(before, arguments=True)
 
-    def cut_thinking(self, exchange: Exchange) -> None:
-        """Leave out the thinking of an exchange of an earlier turn, and of any that reads the same."""
-        name = self.name(exchange)
-        for same in self.earlier_turns():
-            message = cuts.without_thinking(self.messages[same.start])
-            if self.name(same) == name and self._put(same.start, message, "thinking", None, None):
+    def cut_thinking(self, target: float) -> None:
+        """Leave out the thinking of earlier turns, oldest first, until the prompt is down to `target` tokens."""
+        for name, exchanges in self._earlier_by_name().items():
+            if self.total > target:
+                self._without_thinking(name, exchanges)
+
+    def _earlier_by_name(self) -> dict[str, list[Exchange]]:
+        """Exchanges that read the same share a name, and with it what is decided for them."""
+        named: dict[str, list[Exchange]] = {}
+        for exchange in self.earlier_turns():
+            named.setdefault(self.name(exchange), []).append(exchange)
+        return named
+
+    def _without_thinking(self, name: str, exchanges: Sequence[Exchange]) -> None:
+        for exchange in exchanges:
+            message = cuts.without_thinking(self.messages[exchange.start])
+            if self._put(exchange.start, message, "thinking", None, None):
                 self.thinking.append(name)
 
     def earlier_turns(self) -> list[Exchange]:
@@ -145,11 +156,11 @@ class Work:
         elif 0 < count_out <= len(self.exchanges) and self.name(self.exchanges[count_out - 1]) == state.dropped.last:
             self._leave_out(count_out)
             self.dropped, self.note = state.dropped, state.note
-        thinking = set(state.thinking)
-        for exchange in self.earlier_turns() if thinking else ():
-            if self.name(exchange) in thinking:
-                self.thinking.append(self.name(exchange))
-                self.cut_thinking(exchange)
+        if state.thinking:
+            earlier = self._earlier_by_name()
+            self.thinking = [name for name in state.thinking if name in earlier]
+            for name in tuple(self.thinking):
+                self._without_thinking(name, earlier[name])
         for seen in self.observations:
             decision = state.decisions.get(seen.key)
             if decision is None or seen.exchange < self.out:
@@ -173,8 +184,10 @@ class Work:
             self.dropped, self.out, self.note, self.canvas, self._shown_tokens = texts
 
     def _leave_out(self, exchanges: int) -> None:
+        for exchange in self.exchanges[self.out : exchanges]:
+            inside = range(exchange.start, exchange.end)
+            self._shown_tokens -= sum(self.sizes[i] for i in inside if not is_system(self.messages[i]))
         self.out = exchanges
-        self._shown_tokens = 3 + sum(self.sizes[i] for i in self.shown())
 
     def _put(self, index: int, message: dict[str, Any], level: Level, key: str | None, node: str | None) -> bool:
         size = count_message(message)
