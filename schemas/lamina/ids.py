@@ -12,11 +12,13 @@ import time
 import unicodedata
 import uuid
 from collections.abc import Sequence
+from functools import lru_cache
 
 from lamina.errors import Invalid, TooLarge
 
 LANES = 256
 MAX_TOKEN_BYTES = 120
+CACHED = 16_384  # spaces and sessions in use: every message names one
 SUBJECT_ROOT = "lamina"
 
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-")
@@ -25,6 +27,7 @@ _MAX_COUNTER = (1 << 18) - 1
 _BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
+@lru_cache(maxsize=CACHED)
 def token(text: str) -> str:
     """Encode any id text as one subject token and file name.
 
@@ -46,6 +49,7 @@ def token(text: str) -> str:
     return encoded
 
 
+@lru_cache(maxsize=CACHED)
 def untoken(encoded: str) -> str:
     """The text whose `token` is `encoded`; `Invalid` when no text has it."""
     if encoded == "_":
@@ -71,6 +75,7 @@ def untoken(encoded: str) -> str:
     return text
 
 
+@lru_cache(maxsize=CACHED)
 def lane(space_token: str) -> int:
     """The lane of a space, 0 to 255: fixed for ever, since it stands in every subject of the space."""
     return hashlib.sha256(space_token.encode()).digest()[0]
