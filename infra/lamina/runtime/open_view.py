@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -26,6 +26,7 @@ from lamina.store.view import View
 
 S = TypeVar("S", bound=Struct)
 CATCH_UP_BATCH = 500
+SHARED_BYTES = 4_096
 log = structlog.get_logger()
 
 
@@ -141,20 +142,15 @@ class OpenView(Generic[S]):
     async def _recorded(self, message: Message) -> Recorded:
         """The message as fold sees it; what cannot be read is said in `error`, never raised."""
         at_us = arrival_us(message)
-        try:
-            event = _event(message.data, self.space)
-        except Invalid as invalid:
-            return Recorded(seq=message.seq, at_us=at_us, raw=message.data, error=str(invalid))
-        data: events.Data | None = None
+        read = _read_once if len(message.data) <= SHARED_BYTES else _read
+        event, data, error = read(message.data, self.space)
         found: dict[str, bytes] = {}
-        error = ""
-        try:
-            data = events.decode_data(event)
-            if self._service.blobs and data is not None:
+        if self._service.blobs and data is not None:
+            try:
                 for blob in events.blobs_of(data):
                     found[blob.sha256] = await self._keep(blob)
-        except (Invalid, Forgotten) as unreadable:
-            error = str(unreadable)
+            except (Invalid, Forgotten) as unreadable:
+                error = str(unreadable)
         return Recorded(
             seq=message.seq, at_us=at_us, raw=message.data, event=event, data=data, error=error, blobs=found
         )
@@ -184,6 +180,22 @@ class OpenView(Generic[S]):
         self._closed = True
         await self.view.close()
         self._files.close()
+
+
+def _read(raw: bytes, space: str) -> tuple[events.Event | None, events.Data | None, str]:
+    """Event and data of a message, as far as they can be read, and what cannot be."""
+    try:
+        event = _event(raw, space)
+    except Invalid as invalid:
+        return None, None, str(invalid)
+    try:
+        return event, events.decode_data(event), ""
+    except Invalid as invalid:
+        return event, None, str(invalid)
+
+
+# The services of one process read the same messages at about the same time; both results are immutable.
+_read_once = lru_cache(maxsize=2_048)(_read)
 
 
 def _event(raw: bytes, space: str) -> events.Event:
