@@ -15,7 +15,8 @@ WORDS = st.sampled_from(
     [
         "import os", "def run(self):", "class Foo {", "  return x;", "error: no such file", "at a.b.C(D.java:3)",
         "src/main/java/A.java", "{\"id\": 1, \"name\": \"x\"}", "+++ b/x.py", "@@ -1,2 +3,4 @@", "a,b,c", "# Title",
-        "회의는 세 시에 시작합니다", "会议三点开始", "会議は三時に始まります", "\x1b[31mFAILED\x1b[0m tests/x.py", "12:x = 1",
+        "회의는 세 시에 시작합니다", "会议三点开始",
+        "会議は三時に始まります", "\x1b[31mFAILED\x1b[0m tests/x.py", "12:x = 1",
         "[/n1]", "[n1 done]", "```", "</tool>", "\x00\x07", "2026-11-30T10:00:00Z INFO started", "https://x.org/a?b=c",
     ]
 )  # fmt: skip

@@ -115,13 +115,18 @@ def best_span(line: Line, words: Sequence[Word], covered: Mapping[str, float], w
     if end - start < least:
         end = min(len(body), start + least)
         start = max(0, end - least)
-        while start > 0 and body[start - 1].isalnum():
+        while start > 0 and in_word(body[start - 1]) and end - start < SHOWN:
             start -= 1
-        while end < len(body) and body[end].isalnum() and end - start < SHOWN:
+        while end < len(body) and in_word(body[end]) and end - start < SHOWN:
             end += 1
     start, end = 0 if start <= NEARLY else start, len(body) if len(body) - end <= NEARLY else end
     gain = sum(word[2] for word in new if word[0] >= start and word[1] <= end)
     return Span(start, end, gain, len(line.label) + end - start + 2)
+
+
+def in_word(char: str) -> bool:
+    """Whether a cut beside this character would cut a word."""
+    return char.isalnum() or char == "_"
 
 
 def densest(words: Sequence[tuple[int, int, float]], label: int, least: int) -> tuple[int, int]:

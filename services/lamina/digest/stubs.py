@@ -11,7 +11,7 @@ from lamina.digest.text import Lines, clean, lines_of
 from lamina.digest.words import words_in
 
 SMALL = 400  # characters; a stub of less would hold little beside its own frame
-BASE, SHARE, SHARE_UP_TO = 200, 0.115, 6000  # a stub's size: BASE + SHARE of the result up to SHARE_UP_TO characters
+BASE, SHARE, SHARE_UP_TO = 190, 0.115, 6000  # a stub: BASE + SHARE of the result up to SHARE_UP_TO characters
 CALL = 32  # characters of the call in the stub
 KNOWN_UP_TO = 8000  # characters of the arguments whose words need no showing
 

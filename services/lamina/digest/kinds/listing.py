@@ -14,7 +14,7 @@ PATH = re.compile(
 LONG = re.compile(r"[-dlbcps][rwxsStT-]{9}[.+@]?\s+\d+\s")
 FOUND = re.compile(r"(?:[A-Za-z]:)?[\w./@+-]+(?::\d+[:,)]|\(\d+[,)]|-\d+-)|Binary file ")
 TREE = re.compile(r"[│├└| `]+(?:──|--)\s*\S")
-EXTRA = 400  # characters: a path cut short is no path
+EXTRA = 350  # characters: a path cut short is no path
 SUMMARY = re.compile(
     r"(?:total \d+$|found \d+|\d+ (?:files?|director|match|result)|end of|more than|no (?:match|files?))",
     re.IGNORECASE,
