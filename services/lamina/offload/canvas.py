@@ -17,7 +17,7 @@ _KEPT = 6  # ... and how many are left when the older ones become a group
 _GROUPS = 4
 _TOOLS = 3  # tools a group names
 _OTHER = "other"
-_TERMS = 400
+_TERMS = TERMS_OF_A_RESULT * _SHOWN  # an edge needs both its ends
 _GOAL_WIDTH, _TURN_WIDTH, _SUBJECT_WIDTH, _TOOL_WIDTH, _NODE_WIDTH = 160, 60, 36, 20, 24
 
 
