@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from lamina.home import Home
+from tests.support.bench import Bench
 
 # A loaded machine must not fail a slow example, and a failure is to be repeatable from its report.
 settings.register_profile("lamina", deadline=None, print_blob=True)
@@ -34,3 +35,8 @@ def home(tmp_path: Path) -> Home:
     made = Home(tmp_path / "home")
     made.prepare()
     return made
+
+
+@pytest.fixture
+def bench(home: Home) -> Bench:
+    return Bench(home)

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 import pytest
 
-from lamina import events, ids, times
-from lamina.bus.memory import MemoryBus, MemoryLog
-from lamina.errors import Busy, Closed, Conflict, Invalid, LaminaError, Unavailable
-from lamina.events import StepFailed
+from lamina import ids
+from lamina.errors import Busy, Conflict, Invalid, Unavailable
 from lamina.home import Home
 from lamina.runtime import Change, Due, Recorded, Rows, Wanted
 from lamina.runtime.spec import Act, Made
-from lamina.runtime.worker import Worker
 from lamina.store import View
+from tests.support.bench import Bench
 from tests.support.toy import (
     STEP,
     Clock,
@@ -26,50 +22,11 @@ from tests.support.toy import (
     applied,
     digest,
     fold,
-    memory,
     rows,
     running,
-    say,
-    toy,
     until,
     view_file,
 )
-
-
-@dataclass
-class Bench:
-    home: Home
-    log: MemoryLog
-    bus: MemoryBus
-    clock: Clock
-
-    def worker(self, act: Act = digest, *, home: Home | None = None, **more: Any) -> Worker[State]:
-        clock = more.pop("clock", self.clock)
-        return Worker(toy(act=act, **more), MemoryBus(self.log), home or self.home, clock_us=clock)
-
-    async def turns(self, *names: str, space: str = "alice") -> None:
-        for name in names:
-            await say(self.bus, name, id=name, space=space)
-
-    def digests(self, home: Home | None = None, space: str = "alice") -> list[str]:
-        found = rows(view_file(home or self.home, space), "SELECT inputs FROM digests ORDER BY n")
-        return [row[0] for row in found]
-
-    def logged(self, type: str) -> list[events.Event]:
-        found = [events.decode(message.data) for message in self.log.messages.values()]
-        return [event for event in found if event.type == type]
-
-    def failures(self) -> list[StepFailed]:
-        return [msgspec.json.decode(event.data, type=StepFailed) for event in self.logged("step.failed")]
-
-    def refused(self, home: Home | None = None) -> list[tuple[Any, ...]]:
-        return rows(view_file(home or self.home), "SELECT seq, tokens FROM refused")
-
-
-@pytest.fixture
-def bench(home: Home) -> Bench:
-    log, bus = memory()
-    return Bench(home, log, bus, Clock())
 
 
 def other_home(bench: Bench) -> Home:
@@ -79,7 +36,7 @@ def other_home(bench: Bench) -> Home:
 
 
 async def test_decides_each_input_once_with_cause_and_number(bench: Bench) -> None:
-    async with running(bench.worker()):
+    async with running(bench.decider()):
         await bench.turns(*"abcde")
         await until(lambda: bench.digests() == ["a,b", "c,d"])
 
@@ -93,7 +50,7 @@ async def test_decides_each_input_once_with_cause_and_number(bench: Bench) -> No
 
 
 async def test_a_replay_asks_nobody(bench: Bench) -> None:
-    async with running(bench.worker()):
+    async with running(bench.decider()):
         await bench.turns(*"abcd")
         await until(lambda: len(bench.digests()) == 2)
 
@@ -101,7 +58,7 @@ async def test_a_replay_asks_nobody(bench: Bench) -> None:
         raise AssertionError("asked again")
 
     other = other_home(bench)
-    replayed = bench.worker(never, home=other)
+    replayed = bench.decider(never, home=other)
     async with running(replayed):
         await until(lambda: applied(other) == bench.log.last_seq)
         await until(lambda: not replayed.decider.due)
@@ -122,7 +79,7 @@ async def test_a_failed_attempt_is_an_event_and_is_tried_again_after_its_time(
             raise error("try again")
         return await digest(wanted, view)
 
-    worker = bench.worker(flaky)
+    worker = bench.decider(flaky)
     async with running(worker):
         await bench.turns("a", "b")
         for attempt in (1, 2):
@@ -148,7 +105,7 @@ async def test_dead_after_the_last_attempt_and_the_rest_goes_on(bench: Bench, pe
             raise Invalid("never") if permanent else Unavailable("not now")
         return await digest(wanted, view)
 
-    worker = bench.worker(hopeless, max_attempts=3)
+    worker = bench.decider(hopeless, max_attempts=3)
     async with running(worker):
         await bench.turns(*"abcd")
 
@@ -173,13 +130,13 @@ async def test_retries_and_their_waiting_survive_a_restart(bench: Bench) -> None
         tries += 1
         raise Unavailable("the model is down")
 
-    first = bench.worker(down)
+    first = bench.decider(down)
     async with running(first):
         await bench.turns("a", "b")
         await until(lambda: rows(view_file(bench.home), "SELECT 1 FROM failed"))
         await until(lambda: min(first.decider.due.values(), default=0) > bench.clock.now_us)
         await until(lambda: first.follower.position == bench.log.last_seq)
-    second = bench.worker(down)
+    second = bench.decider(down)
     async with running(second):
         await until(lambda: second.follower.caught_up.is_set())
         await until(lambda: second.decider.due.get("alice", 0) > bench.clock.now_us)
@@ -198,12 +155,12 @@ async def test_what_is_due_is_known_after_a_restart_without_a_new_event(bench: B
         await never.wait()
         raise AssertionError
 
-    stopped = bench.worker(slow)
+    stopped = bench.decider(slow)
     async with running(stopped):
         await bench.turns("a", "b")
         await until(lambda: stopped.follower.position == 2)
         await until(lambda: stopped.decider._busy)
-    async with running(bench.worker()):
+    async with running(bench.decider()):
         await until(lambda: bench.digests() == ["a,b"])
 
 
@@ -213,7 +170,7 @@ async def test_a_slow_decision_stops_nobody_and_ends_with_its_worker(bench: Benc
             await asyncio.Event().wait()
         return await digest(wanted, view)
 
-    worker = bench.worker(slow)
+    worker = bench.decider(slow)
     async with running(worker):
         await bench.turns("slow1", "slow2")
         for n in range(4):
@@ -227,7 +184,7 @@ async def test_a_slow_decision_stops_nobody_and_ends_with_its_worker(bench: Benc
             )
         )
         assert bench.digests() == []
-    async with running(bench.worker()):
+    async with running(bench.decider()):
         await until(lambda: bench.digests() == ["slow1,slow2", "more1,more2"])
 
 
@@ -243,8 +200,8 @@ async def test_the_first_of_two_rivals_wins_and_the_others_tokens_are_counted(be
 
     other = other_home(bench)
     late_clock = Clock()
-    late = bench.worker(stopped, clock=late_clock)
-    prompt = bench.worker(home=other)
+    late = bench.decider(stopped, clock=late_clock)
+    prompt = bench.decider(home=other)
     bench.log.now_us = bench.clock
     async with running(late):
         await bench.turns("a", "b")
@@ -255,7 +212,7 @@ async def test_the_first_of_two_rivals_wins_and_the_others_tokens_are_counted(be
         await bench.turns("c", "d")
         woken.set()
         await until(lambda: bench.refused() and bench.digests() == ["a,b", "c,d"])
-        async with running(prompt_again := bench.worker(home=other)):
+        async with running(prompt_again := bench.decider(home=other)):
             await until(lambda: applied(other) == bench.log.last_seq and not prompt_again.decider.due)
 
     assert [tokens for _, tokens in bench.refused()] == [11]
@@ -284,11 +241,11 @@ async def test_two_deciders_with_different_inputs_decide_nothing_twice(bench: Be
 
     other = other_home(bench)
     await bench.turns("a", "b")
-    one = bench.worker(meeting("one"))
+    one = bench.decider(meeting("one"))
     async with running(one):
         await until(lambda: "one" in first_done)
         await bench.turns("c")
-        two = bench.worker(meeting("two"), home=other, decide=wide)
+        two = bench.decider(meeting("two"), home=other, decide=wide)
         async with running(two):
             await until(lambda: bench.digests() and bench.digests(other))
             await bench.turns("d", "e")
@@ -312,7 +269,7 @@ async def test_many_workers_of_one_home_decide_nothing_twice(bench: Bench, rival
         await asyncio.sleep(0)
         return await digest(wanted, view)
 
-    workers = [bench.worker(eager) for _ in range(rivals)]
+    workers = [bench.decider(eager) for _ in range(rivals)]
     async with running(*workers):
         for n in range(20):
             await bench.turns(f"t{n:02}")
@@ -324,7 +281,7 @@ async def test_many_workers_of_one_home_decide_nothing_twice(bench: Bench, rival
 
 
 async def test_a_decision_whose_ack_was_lost_is_not_made_twice(bench: Bench) -> None:
-    worker = bench.worker()
+    worker = bench.decider()
     async with running(worker):
         await bench.turns("a")
         bench.log.lose_acks = 0
@@ -347,76 +304,6 @@ async def test_a_decision_whose_ack_was_lost_is_not_made_twice(bench: Bench) -> 
     assert len(bench.logged("toy.digested")) == 1
 
 
-async def test_a_decision_that_its_fold_cannot_take_ends_as_dead(bench: Bench) -> None:
-    async def malformed(wanted: Wanted, view: View) -> Made:
-        return Made("toy.digested", {"nothing": "of use"}, tokens=1)
-
-    worker = bench.worker(malformed, max_attempts=3)
-    async with running(worker):
-        await bench.turns("a", "b")
-
-        async def given_up() -> bool:
-            bench.clock.pass_s(1_000_000)
-            worker.decider.stop_waiting()
-            await asyncio.sleep(0.005)
-            return [failure.dead for failure in bench.failures()] == [True]
-
-        bench.log.now_us = bench.clock
-        await until(given_up)
-        await until(lambda: not worker.decider.due)
-
-    assert len(bench.logged("toy.digested")) == 3
-    assert bench.digests() == []
-
-
-@pytest.mark.parametrize("n", [0, -1, 2**53, 2**63, 10**30])
-async def test_a_number_that_cannot_be_one_is_parked_and_stops_nothing(bench: Bench, n: int) -> None:
-    data = b'{"step":"%s","n":%d,"inputs":[],"text":"x"}' % (STEP.encode(), n)
-    event = events.make_raw("toy.digested", data, id="evil", space="alice", time=times.from_micros(0))
-    await bench.bus.publish(ids.event_subject("alice", "toy.digested"), events.encode(event))
-    async with running(bench.worker()):
-        await bench.turns("a", "b")
-        await until(lambda: bench.digests() == ["a,b"])
-
-    assert rows(view_file(bench.home), "SELECT id FROM dead") == [("evil",)]
-
-
-async def test_failures_of_other_services_take_no_number(bench: Bench) -> None:
-    failure = StepFailed(step="other.step", n=1, inputs=(), attempt=1, error="x", dead=True)
-    event = events.make(failure, id="f", space="alice", time=times.from_micros(0))
-    await bench.bus.publish(ids.event_subject("alice", "step.failed"), events.encode(event))
-    async with running(bench.worker()):
-        await until(lambda: applied(bench.home) == 1)
-
-    assert rows(view_file(bench.home), "SELECT * FROM decided") == []
-
-
-async def test_a_view_closed_under_a_decision_is_no_failed_attempt(bench: Bench) -> None:
-    async def closed(wanted: Wanted, view: View) -> Made:
-        raise Closed("toy.db is closed")
-
-    worker = bench.worker(closed)
-    async with running(worker):
-        await bench.turns("a", "b")
-        await until(lambda: min(worker.decider.due.values(), default=0) > bench.clock.now_us)
-
-    assert bench.failures() == []
-
-
-@pytest.mark.parametrize("error", [ValueError, LaminaError])
-async def test_a_decide_function_that_raises_stops_its_space_alone(bench: Bench, error: type[Exception]) -> None:
-    def picky(state: State, now_us: int) -> Wanted | Due | None:
-        if "bad" in state.open:
-            raise error("cannot decide")
-        return Wanted(STEP, state.open[:2]) if len(state.open) >= 2 else None
-
-    worker = bench.worker(decide=picky)
-    async with running(worker):
-        await bench.turns("bad", space="bob")
-        await bench.turns("a", "b")
-        await until(lambda: bench.digests() == ["a,b"])
-
-
 async def test_not_before_its_time_and_then_at_once(bench: Bench) -> None:
     at = bench.clock.now_us + 3_600_000_000
 
@@ -425,12 +312,12 @@ async def test_not_before_its_time_and_then_at_once(bench: Bench) -> None:
             return None
         return Wanted(STEP, state.open[:2]) if now_us >= at else Due(at)
 
-    first = bench.worker(decide=later)
+    first = bench.decider(decide=later)
     async with running(first):
         await bench.turns("a", "b")
         await until(lambda: first.decider.due == {"alice": at})
         await until(lambda: first.follower.position == 2)
-    second = bench.worker(decide=later)
+    second = bench.decider(decide=later)
     async with running(second):
         await until(lambda: second.decider.due == {"alice": at})
         assert bench.digests() == []
@@ -447,7 +334,7 @@ async def test_a_fold_that_needs_rows_and_a_decision_meet_in_one_batch(bench: Be
         return fold(state, recorded, rows_)
 
     await bench.turns(*"abcd")
-    async with running(bench.worker(fold=watching)):
+    async with running(bench.decider(fold=watching)):
         await until(lambda: len(bench.digests()) == 2)
 
     assert seen == sorted(seen)
