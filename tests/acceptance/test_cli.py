@@ -170,6 +170,18 @@ def test_home_that_is_a_file_fails_with_its_name(tmp_path: Path, verb: tuple[str
     refused(lamina(*verb, home=path), 1, str(path))
 
 
+@pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
+@pytest.mark.parametrize("verb", [("recall", "x"), ("status",), ("up",)], ids=" ".join)
+def test_home_of_somebody_else_fails_with_its_name(tmp_path: Path, verb: tuple[str, ...]) -> None:
+    path = tmp_path / "home"
+    path.mkdir(mode=0o000)
+    try:
+        refused(lamina(*verb, home=path), 1, str(path), "ermission")
+        assert "chmod u+rwx" in lamina("doctor", home=path).stdout
+    finally:
+        path.chmod(0o700)
+
+
 def test_doctor_finds_that_the_home_is_a_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.touch()

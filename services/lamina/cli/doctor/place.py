@@ -18,7 +18,7 @@ from lamina.cli.output import size_text
 from lamina.cli.running import locked
 from lamina.cli.status import waiting_events
 from lamina.config import Config
-from lamina.errors import LaminaError
+from lamina.errors import Denied, Invalid
 from lamina.home import Home, alive
 
 NETWORK = (
@@ -41,8 +41,10 @@ LITTLE_BYTES, TOO_LITTLE_BYTES = 1_000_000_000, 100_000_000
 def settings(home: Home) -> tuple[Config | None, Finding]:
     try:
         config = configuration.load(home.config)
-    except (LaminaError, OSError) as error:
+    except Invalid as error:
         return None, broken("config", str(error), "mend the file; `lamina config` of another home shows every key")
+    except (Denied, OSError) as error:
+        return None, broken("config", str(error), "let this user read it")
     return config, ok("config", str(home.config) if home.config.exists() else "no config.toml: defaults")
 
 
@@ -58,12 +60,10 @@ def usable(home: Home) -> Finding:
         return broken("home", f"{home.path} is no folder", "choose another place: --home or LAMINA_HOME")
     for folder in (home.path, home.bus, home.run, home.outbox, home.spaces):
         if folder.exists() and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-            owner = folder.stat().st_uid
-            return broken(
-                "home",
-                f"{folder} cannot be read and written by this user ({os.getuid()}; it belongs to {owner})",
-                f"chown -R {os.getuid()} {home.path}, or use a home of your own",
-            )
+            owner, own = folder.stat().st_uid, os.getuid()
+            remedy = f"chmod u+rwx {folder}" if owner == own else f"chown -R {own} {home.path}, or use another home"
+            found = f"{folder} cannot be read and written by this user ({own}; it belongs to {owner})"
+            return broken("home", found, remedy)
     return ok("home", str(home.path))
 
 
