@@ -43,6 +43,14 @@ def test_help_shows_examples(command: Command, capsys: pytest.CaptureFixture[str
     assert f"examples:\n  {command.examples[0]}" in text
 
 
+def test_help_may_be_asked_for_as_a_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    for spoken, written in ((["help"], ["--help"]), (["help", "recall"], ["recall", "--help"])):
+        assert exit_code(*spoken) == 0
+        said = capsys.readouterr().out
+        assert exit_code(*written) == 0
+        assert capsys.readouterr().out == said
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -47,6 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     head = head_parser()
     before, verb, after = _split(arguments)
+    if verb == "help":
+        before, verb, after = (before, after[0], ["--help"]) if after else ([*before, "--help"], None, [])
     options, unknown = head.parse_known_args(before, defaults())
     if unknown:
         head.unknown(unknown)
