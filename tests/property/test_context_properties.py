@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina.context import Fitted, Known, Observation, Provider, State, fit, validate
-from lamina.errors import TooLarge
+from lamina.errors import Invalid, TooLarge
 from lamina.tokens import count_messages
 
 WORDS = [
@@ -222,3 +222,57 @@ def test_every_cut_names_its_place_and_saves(conversation: Conversation, window:
         assert 0 <= cut.index < len(messages)
         assert (cut.key is None) == (cut.node is None)
         assert cut.key is None or recorder.known[cut.key].node == cut.node
+
+
+odd = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 9)
+    | st.floats(allow_nan=False)
+    | st.sampled_from(["", "c1", "text", "\ud800"]),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["type", "text", "x"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+parts = st.fixed_dictionaries(
+    {"type": st.sampled_from(["text", "tool_use", "tool_result", "thinking", "image"])},
+    optional={
+        "text": st.sampled_from(["hello there", ""]) | odd,
+        "id": st.just("c1") | odd,
+        "name": st.just("run") | odd,
+        "input": st.just({"a": "b" * 900}) | odd,
+        "tool_use_id": st.just("c1") | odd,
+        "content": st.just("r " * 600) | odd,
+    },
+)
+openai_calls = st.fixed_dictionaries(
+    {"id": st.just("c1") | odd},
+    optional={
+        "type": st.sampled_from(["function", "custom"]) | odd,
+        "function": st.just({"name": "run", "arguments": '{"a": "' + "b" * 900 + '"}'}) | odd,
+        "custom": st.just({"name": "run", "input": "b" * 900}) | odd,
+    },
+)
+odd_messages = st.lists(
+    st.fixed_dictionaries(
+        {"role": st.sampled_from(["system", "user", "assistant", "assistant", "tool", "function"])},
+        optional={
+            "content": st.just("r " * 600) | st.lists(parts, min_size=1, max_size=3) | odd,
+            "tool_calls": st.lists(openai_calls, max_size=2) | odd,
+            "tool_call_id": st.just("c1") | odd,
+        },
+    ),
+    max_size=6,
+)
+
+
+@settings(max_examples=300)
+@given(messages=odd_messages, window=st.sampled_from([60, 400, 2000]))
+def test_any_list_has_a_defined_result(messages: list[dict[str, Any]], window: int) -> None:
+    """Whatever the shape: a list that fits, `Invalid`, or `TooLarge`."""
+    try:
+        fitted = Recorder().fit(messages, window, canvas=CANVAS, stable_text="x")
+    except (Invalid, TooLarge):
+        return
+    assert fitted.tokens <= window

@@ -307,6 +307,14 @@ USER: Message = {"role": "user", "content": "hi"}
             [USER, ASSISTANT, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1"}]}],
             r"messages\[2\]\.content\[0\]\.tool_use_id",
         ),
+        (
+            [
+                USER,
+                {"role": "assistant", "content": [USE]},
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": [3]}]},
+            ],
+            r"messages\[2\]\.content\[0\]\.content",
+        ),
         ([USER, {"role": "assistant", "content": [USE], "tool_calls": [CALL]}], "one list, one provider"),
         ([{"role": "user", "content": "\ud800", "x": {"y": "\ud800"}}], "plain JSON"),
         ([{"role": "user", "content": "x", "y": object()}], "plain JSON"),

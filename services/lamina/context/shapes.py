@@ -234,7 +234,10 @@ def _observation(
 ) -> Observation:
     index, part = place
     holder: Message = messages[index] if part is None else messages[index]["content"][part]
-    text, is_text = content_text(holder.get("content"))
+    content = holder.get("content")
+    if isinstance(content, list) and not all(isinstance(item, Mapping) for item in content):
+        _fail(index, "content" if part is None else f"content[{part}].content", "parts must be objects")
+    text, is_text = content_text(content)
     seen[call.call_id] += 1
     times = seen[call.call_id]
     return Observation(
