@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gzip
 import json
 import os
 import platform
@@ -124,9 +125,7 @@ def tree_bytes(folder: Path) -> int:
 
 def real_turns(data: Path) -> list[tuple[str, str, str]]:
     """(session, role, text) of real chats: LongMemEval's haystacks, in order, most of them long."""
-    import gzip
-
-    turns = []
+    turns: list[tuple[str, str, str]] = []
     for path in sorted(data.glob("longmemeval_s_*.jsonl.gz")):
         with gzip.open(path, "rb") as file:
             for line in file:

@@ -82,7 +82,8 @@ def picture(figures: dict[str, dict[str, dict[str, float]]]) -> str:
         return height - bottom - value / most * (height - bottom - 20)
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-size="12" '
+        'font-family="sans-serif">',
         f'<rect width="{width}" height="{height}" fill="white"/>',
         f'<text x="{left}" y="14">milliseconds a turn until searchable, by what there is already</text>',
     ]

@@ -1,4 +1,4 @@
-"""How soon is the first event accepted after `lamina up`, what does an idle daemon hold, what does a turn cost on disk?
+"""How soon does `lamina up` accept, what does an idle daemon hold in memory, what does a turn cost on disk?
 
 usage: python -m benchmarks.start_and_size [--rounds 5]
 """

@@ -12,9 +12,9 @@ LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNI
 
 def configure(level: str = "warning") -> None:
     """Set up logging of this process, once, in `main`."""
-    renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
-    )
+    renderer: structlog.typing.Processor = structlog.processors.JSONRenderer()
+    if sys.stderr.isatty():  # plain: a pretty traceback shows local variables, credentials among them
+        renderer = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

@@ -58,8 +58,8 @@ class Daemon:
             async with contextlib.AsyncExitStack() as stack:
                 url, monitor_url, credentials = await self._server(stack)
                 bus = await stack.enter_async_context(_connected(url, credentials, "lamina-daemon"))
-                limit = self._config.bus.max_bytes or default_max_bytes(self._home.path)
-                await ensure_stream(bus, max_bytes=limit)
+                limit = self._config.bus.max_bytes or None
+                await ensure_stream(bus, max_bytes=limit, default=default_max_bytes(self._home.path))
                 spaces = await refill(self._home, bus)
                 await stack.enter_async_context(_running(self._chosen(), bus, self._home))
                 runtime = Runtime(

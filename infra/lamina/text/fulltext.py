@@ -17,10 +17,13 @@ FTS_SCHEMA = (
 )
 FTS_INSERT = "INSERT INTO turns_fts(rowid, own, before) VALUES (?, ?, ?)"  # (turn number, *entry.columns)
 FTS_DELETE = "DELETE FROM turns_fts WHERE rowid = ?"
+FTS_WEIGHTS = {"own": 1.0, "before": 0.5}
+_WEIGHTS = ", ".join(map(str, FTS_WEIGHTS.values()))
 FTS_SEARCH = (  # (match(query), limit) -> (turn number, BM25 score, higher is better)
-    "SELECT rowid, -bm25(turns_fts, 1.0, 0.5) AS score FROM turns_fts WHERE turns_fts MATCH ? "
-    "ORDER BY score DESC, rowid LIMIT ?"
+    f"SELECT turns_fts.rowid AS turn, -bm25(turns_fts, {_WEIGHTS}) AS score FROM turns_fts "  # noqa: S608 - own
+    "WHERE turns_fts MATCH ? ORDER BY score DESC, turn LIMIT ?"
 )
+FTS_ROWS = "SELECT rowid FROM turns_fts WHERE turns_fts MATCH ?"  # (expression) -> every turn it finds
 FTS_COUNT = (  # (expression, MATCH_ROWS + 1) -> how many turns it finds, counted no further
     "SELECT count(*) FROM (SELECT 1 FROM turns_fts WHERE turns_fts MATCH ? LIMIT ?)"
 )

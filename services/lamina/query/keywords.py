@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from math import log
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina import text
 from lamina.records import Where
@@ -33,12 +35,37 @@ def search(db: sqlite3.Connection, query: str, where: Where, limit: int) -> list
     if expression is None:
         return []
     found = _FILTERED.replace("ORDER BY", f"{conditions} ORDER BY") if conditions else text.FTS_SEARCH
-    sql = f"{_COLUMNS} ({found}) f CROSS JOIN turns t ON t.seq = f.rowid"
+    sql = f"{_COLUMNS} ({found}) f CROSS JOIN turns t ON t.seq = f.turn"
     rows = db.execute(sql, (expression, *values, max(limit, CANDIDATES)))
     finds = [text.Candidate(*row) for row in rows]
+    if len(finds) < CANDIDATES:
+        finds = _with_common_terms(db, query, finds)
     around = _around(db, finds, conditions, values) if len(finds) < limit else []
     ranked = text.rank([*finds, *around], query)[:limit]
     return [Found(_turn(db, found.turn), found.score, found.parts) for found in ranked]
+
+
+def _with_common_terms(db: sqlite3.Connection, query: str, finds: Sequence[text.Candidate]) -> list[text.Candidate]:
+    """The finds of a small space with what terms that stand in half of its turns or more say of them.
+
+    FTS5 gives such a term next to no weight (its idf would be negative); in a young space that may be every term of
+    the query. Here it has log(1 + (N - n + 0.5) / (n + 0.5)), which is positive (as in Lucene's BM25).
+    """
+    turns = db.execute("SELECT count(*) FROM (SELECT 1 FROM turns LIMIT ?)", (2 * CANDIDATES + 1,)).fetchone()[0]
+    if turns > 2 * CANDIDATES:
+        return list(finds)
+    more: dict[int, float] = dict.fromkeys((find.turn for find in finds), 0.0)
+    for term in text.query_terms(query):
+        holders: dict[int, float] = {}
+        for column, weight in text.FTS_WEIGHTS.items():
+            for (turn,) in db.execute(text.FTS_ROWS, (f'{column} : "{term}"',)):
+                holders[turn] = holders.get(turn, 0.0) + weight
+        if 2 * len(holders) < turns:
+            continue
+        idf = log(1 + (turns - len(holders) + 0.5) / (len(holders) + 0.5))
+        for turn in holders.keys() & more.keys():
+            more[turn] += idf * holders[turn]
+    return [replace(find, score=find.score + more[find.turn]) for find in finds]
 
 
 def _around(
