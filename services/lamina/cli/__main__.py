@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from lamina.cli.main import main
+from lamina.cli.entry import main
 
 sys.exit(main())

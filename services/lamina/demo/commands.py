@@ -6,9 +6,13 @@ import argparse
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import monotonic
 
 from lamina.cli.command import DONE, FAILED, Command, Context
 from lamina.demo.records import Demo
+from lamina.errors import Unavailable
+
+STOP_S = 15.0
 
 
 def _run(context: Context, options: argparse.Namespace) -> int:
@@ -18,9 +22,10 @@ def _run(context: Context, options: argparse.Namespace) -> int:
     from lamina.demo.report import print_report
 
     told = story.load()
+    began = monotonic()
     with _home(options) as (path, kept), _progress(context) as tell:
         home = type(context.home)(path)
-        demo = asyncio.run(play.play(home, told, kept=kept, tell=tell))
+        demo = asyncio.run(play.play(home, told, kept=kept, began=began, tell=tell))
     if context.json:
         context.document(demo)
     else:
@@ -42,21 +47,36 @@ def _home(options: argparse.Namespace) -> Iterator[tuple[Path, bool]]:
         yield path, True
         return
     try:
-        yield path, False
+        with _daemon(path):
+            yield path, False
     finally:
-        _end(path)
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _end(path: Path) -> None:
-    from lamina.cli.daemon import stop
-    from lamina.cli.running import running
-    from lamina.home import Home
+@contextlib.contextmanager
+def _daemon(home: Path) -> Iterator[None]:
+    """A daemon of our own, which ends with the block however that ends, even while it is still starting."""
+    import subprocess
+    import sys
 
-    home = Home(path)
-    daemon = running(home)
-    if daemon is not None:
-        stop(home, daemon.pid)
+    command = [sys.executable, "-m", "lamina.cli", "--home", str(home), "up", "--json"]
+    with (home / "demo.err").open("w+") as errors:
+        child = subprocess.Popen(  # noqa: S603 - our own command
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+        )
+        with child:
+            try:
+                if child.stdout is not None and not child.stdout.readline():
+                    errors.seek(0)
+                    said = errors.read().strip().splitlines()
+                    raise Unavailable(f"the daemon did not come up: {said[-1] if said else 'it said nothing'}")
+                yield
+            finally:
+                child.terminate()
+                try:
+                    child.wait(STOP_S)
+                except subprocess.TimeoutExpired:
+                    child.kill()
 
 
 @contextlib.contextmanager

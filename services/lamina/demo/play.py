@@ -22,9 +22,9 @@ ANSWERS = 2
 READ_TOOL, READ_QUERY, READ_TOKENS = "run_tests", "assert copies harbour", 300
 
 
-async def play(home: Home, story: Story, *, kept: bool, tell: Callable[[str], None]) -> Demo:
-    """Play `story` into `home`; playing it again changes nothing. `tell` hears what is being done."""
-    began = monotonic()
+async def play(home: Home, story: Story, *, kept: bool, began: float, tell: Callable[[str], None]) -> Demo:
+    """Play `story` into `home`; playing it again changes nothing. `tell` hears what is being done; `began` (of
+    the monotonic clock) is when the daemon was started, if it was."""
     tell("starting the log and the services")
     async with Memory.open(space=story.space, home=home.path, agent="demo") as memory:
         opened = monotonic()
