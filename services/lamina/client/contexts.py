@@ -45,6 +45,7 @@ class Contexts:
         self._ask = ask
         self._states: dict[str, context.State] = {}
         self._known: set[tuple[str, str]] = set()
+        self._stubs: dict[tuple[str, str, int], context.Known] = {}
 
     def recorded(self, session: str, call_id: str) -> None:
         """A call of this session is in the log or the outbox."""
@@ -98,6 +99,14 @@ class Contexts:
     def _stub(self, session: str, seen: context.Observation) -> context.Known | None:
         if (session, seen.key) not in self._known:
             return None
+        place = (session, seen.key, hash(seen.text))
+        if place not in self._stubs:
+            if len(self._stubs) >= MAX_KNOWN:
+                self._stubs.clear()
+            self._stubs[place] = self._made(session, seen)
+        return self._stubs[place]
+
+    def _made(self, session: str, seen: context.Observation) -> context.Known:
         node = ids.node_id(ids.source_id(self._memory.space, session, seen.key, "tool.returned"))
         return context.Known(node, digest.stub(node, seen.tool, _arguments(seen), seen.text, is_error=seen.is_error))
 

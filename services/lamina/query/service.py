@@ -38,6 +38,7 @@ from lamina.requests import (
 from lamina.runtime.registry import Server, fold_services
 from lamina.runtime.views import space_subject
 from lamina.store import Damaged
+from lamina.tokens import count
 
 R = TypeVar("R", bound=Struct)
 REF_WAIT_S = 3.0
@@ -67,6 +68,7 @@ class Query:
 
     async def serve(self, ready: asyncio.Event) -> None:
         end_news = await self._positions.start()
+        await asyncio.to_thread(count, "")  # an exact tokenizer takes a second to load, once
         subscription = await self._bus.serve(f"{SUBJECT_ROOT}.rpc.>", self._answer, queue="query")
         ready.set()
         try:
