@@ -211,9 +211,21 @@ def peer(name: str, python: str, runs: Sequence[dict[str, Any]]) -> list[list[st
     except (OSError, subprocess.TimeoutExpired) as cause:
         return f"skipped: {type(cause).__name__}"
     if done.returncode:
-        return f"skipped: {done.stderr.strip().splitlines()[-1][:200] if done.stderr.strip() else done.returncode}"
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return f"skipped: {last.split(':')[0]}"
     texts = iter([json.loads(line) for line in done.stdout.splitlines()])
     return [[next(texts) for _ in run["steps"]] for run in runs]
+
+
+def installed(name: str, python: str) -> str:
+    """The version of a package where `python` looks for it."""
+    code = f"import importlib.metadata as m; print(m.version({name!r}))"
+    return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def brief(figures: dict[str, Any]) -> dict[str, Any]:
+    """The figures of a policy that has no way to read back."""
+    return {name: figures[name] for name in ("saving", "of_dropping", "visible", "needs", "longer_than_result")}
 
 
 def main() -> None:
@@ -229,19 +241,16 @@ def main() -> None:
     masked = apply(runs, lambda node, _action, result: result if len(result) < 60 else f"[result {node} removed]")
     for kept in KEEPS:
         for name, shown in ((f"head_tail_{size}", cut), ("masking", masked)):
-            whole = measure(runs, shown, kept, reading=False)
-            figures[f"keep_{kept}"][name] = {key: whole[key] for key in ("saving", "of_dropping", "visible", "needs")}
+            figures[f"keep_{kept}"][name] = brief(measure(runs, shown, kept, reading=False))
     some = load(options.data, options.peer_runs)
-    figures["peers"] = {"runs": len(some), "lamina": measure(some, apply(some, ours), 1, reading=False)}
+    figures["peers"] = {"runs": len(some), "lamina": brief(measure(some, apply(some, ours), 1, reading=False))}
     for name in PEERS:
-        shown_or_reason = peer(name, options.peers, some) if options.peers else "skipped: no --peers interpreter"
+        made = peer(name, options.peers, some) if options.peers else "skipped: no --peers interpreter"
         figures["peers"][name] = (
-            shown_or_reason if isinstance(shown_or_reason, str) else measure(some, shown_or_reason, 1, reading=False)
+            made
+            if isinstance(made, str)
+            else {"version": installed(name, options.peers), **brief(measure(some, made, 1, reading=False))}
         )
-    for entry in figures["peers"].values():
-        if isinstance(entry, dict):
-            entry.pop("by_model")
-            entry.pop("by_kind")
     keep("offload", figures)
 
 

@@ -7,7 +7,6 @@ gives is ever run as a regular expression.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Sequence
 
 import msgspec
@@ -195,8 +194,3 @@ class Book:
             total_lines=self.total,
             omitted="; ".join(notes),
         )
-
-
-def line_of(starts: Sequence[int], offset: int) -> int:
-    """The line (from 1) of a character, given where lines start."""
-    return bisect_right(starts, offset)

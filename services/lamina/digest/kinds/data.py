@@ -13,6 +13,7 @@ PARSED_UP_TO = 1024 * 1024  # characters; above it the shape is not counted
 ROW = re.compile(r"\{.*\}[,]?$")
 TAG = re.compile(r"</?[A-Za-z_][\w.:-]*(?:\s[^<>]*)?/?>|<\?xml|<!--")
 YAML = re.compile(r"(?:- )?[\w./\"'-]+:(?:\s|$)|- \S")
+NAMES = 0.3  # a value that repeats a known key is still a value
 ONE_ENTRY = 100  # characters; a longer line holds more than one key
 TEXTS = re.compile(r"(?<=[:>] )\"[^\"]*\"|>[^<]*<|(?<=:)\"[^\"]*\"")
 KEY = re.compile(r"\"[^\"]{1,80}\"\s*:")
@@ -43,7 +44,7 @@ def plan(content: Content) -> Plan:
         factors.append(0.0 if len(line.body) < 3 else 1.0 if trouble else 0.15 if outline in seen else 1.0)
         seen.add(outline)
     lead = [0, len(lines) - 1] if len(lines) > 1 and len(lines[-1].body) > 2 else []
-    return Plan(shape(content), factors, lead, whole=True)
+    return Plan(shape(content), factors, lead, whole=True, names=NAMES)
 
 
 def shape(content: Content) -> str:

@@ -91,7 +91,7 @@ def plan(content: Content) -> Plan:
     if lines and not summaries:
         lead.append(len(lines) - 1)
     found = len(first)
-    return Plan(f"log, {found} lines of trouble" if found else "log", factors, lead, whole=True, extra=EXTRA)
+    return Plan(f"log, {found} distinct errors" if found else "log", factors, lead, whole=True, extra=EXTRA)
 
 
 def rate(body: str, *, again: bool) -> float:
