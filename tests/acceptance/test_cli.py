@@ -335,7 +335,16 @@ WANTED = ({"en-3"}, {"en-7", "en-8", "en-9"}, {"ko-3"}, {"zh-3"}, {"ja-1"}, {"en
 
 def test_demo_in_a_home_of_its_own_leaves_nothing(tmp_path: Path) -> None:
     (demo,) = documents(
-        "demo", done(lamina("demo", "--json", TMPDIR=str(tmp_path), LAMINA_HOME=str(tmp_path / "mine")))
+        "demo",
+        done(
+            lamina(
+                "demo",
+                "--json",
+                TMPDIR=str(tmp_path),
+                LAMINA_HOME=str(tmp_path / "mine"),
+                LAMINA_BUS_URL="nats://127.0.0.1:1",
+            )
+        ),
     )
 
     found = [(answer.language, {id for item in answer.hits.items for id in item.turn_ids}) for answer in demo.answers]

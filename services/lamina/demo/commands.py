@@ -39,9 +39,12 @@ def _home(options: argparse.Namespace) -> Iterator[tuple[Path, bool]]:
     if options.home is not None:
         yield Path(options.home), True
         return
+    import os
     import shutil
     import tempfile
 
+    for name in [name for name in os.environ if name.startswith("LAMINA_BUS_")]:
+        del os.environ[name]  # a bus of the caller's would hear the story
     path = Path(tempfile.mkdtemp(prefix="lamina-demo-"))
     if options.keep:
         yield path, True
