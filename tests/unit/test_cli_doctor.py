@@ -15,11 +15,11 @@ import msgspec
 import pytest
 
 from lamina.bus import Message
-from lamina.cli import status as status_module
+from lamina.cli import state as state_module
 from lamina.cli.command import Context
 from lamina.cli.doctor import command, live, machine, place
 from lamina.cli.doctor.finding import Finding, broken, ok, warning
-from lamina.cli.status import BusStatus, Lag, Log, ServiceStatus, Status, Tokens, WorkerStatus, count_parked
+from lamina.cli.state import BusStatus, Lag, Log, ServiceStatus, Status, Tokens, WorkerStatus, count_parked
 from lamina.config import BusConfig, Config
 from lamina.errors import Unavailable
 from lamina.home import Home, Lock, Runtime
@@ -334,7 +334,7 @@ def test_status_leaves_out_a_broken_view(home: Home) -> None:
 def test_status_counts_waiting_events(home: Home) -> None:
     (home.outbox / "1-2.jsonl").write_bytes(b"{}\n" * 3)
 
-    assert status_module.waiting_events(home) == 3
+    assert state_module.waiting_events(home) == 3
 
 
 # -- telling it

@@ -11,7 +11,7 @@ from lamina.bus.monitor import monitored
 from lamina.cli.doctor.finding import Finding, broken, ok, warning
 from lamina.cli.output import ago_text, one_line
 from lamina.cli.running import running
-from lamina.cli.status import ANSWER_S, FRESH_S, Status, connected, look
+from lamina.cli.state import ANSWER_S, FRESH_S, Status, connected, look
 from lamina.config import Config
 from lamina.errors import LaminaError
 from lamina.home import Home, Runtime

@@ -16,7 +16,7 @@ from lamina.cli.command import Context
 from lamina.cli.doctor.finding import Finding, broken, ok, warning
 from lamina.cli.output import size_text
 from lamina.cli.running import locked
-from lamina.cli.status import waiting_events
+from lamina.cli.state import waiting_events
 from lamina.config import Config
 from lamina.errors import Denied, Invalid
 from lamina.home import Home, alive

@@ -1,0 +1,257 @@
+"""The state of a home: what runs on it, how far behind it is, and what went wrong."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from lamina.cli.running import running
+from lamina.errors import LaminaError
+
+if TYPE_CHECKING:
+    from lamina.bus.nats import NatsBus
+    from lamina.home import Home, Runtime
+    from lamina.runtime.worker import Heartbeat
+
+FRESH_S = 5.0
+COUNT_S = 2.0
+"""So long the parked events of the spaces are counted; a home of very many spaces gets what was counted by then."""
+ANSWER_S = 2.0
+
+
+class Log(Struct, frozen=True, kw_only=True):
+    """The stream: positions, messages, bytes used and allowed."""
+
+    epoch: str
+    first_seq: int
+    last_seq: int
+    messages: int
+    size_bytes: int
+    max_bytes: int
+
+
+class BusStatus(Struct, frozen=True, kw_only=True):
+    """`state`: up, down (no daemon runs) or unreachable (`error` says why)."""
+
+    state: str
+    home: str
+    url: str = ""
+    pid: int | None = None
+    version: str = ""
+    up_seconds: float | None = None
+    log: Log | None = None
+    waiting: int = 0
+    """Events that wait in outboxes."""
+    error: str = ""
+
+
+class Lag(Struct, frozen=True):
+    """Events of the log not yet in the views, and the age of the oldest of them; null where it cannot be known."""
+
+    events: int | None
+    seconds: float | None
+
+
+class WorkerStatus(Struct, frozen=True, kw_only=True):
+    """A process that runs the service; `beat_seconds` is the age of its last sign of life."""
+
+    pid: int
+    position: int | None = None
+    applied: int | None = None
+    due: int | None = None
+    beat_seconds: float | None = None
+
+
+class ServiceStatus(Struct, frozen=True, kw_only=True):
+    """`errors` count since the workers started; `dead` are events parked in the views, with their reasons."""
+
+    name: str
+    lanes: int
+    workers: tuple[WorkerStatus, ...]
+    lag: Lag
+    errors: int
+    dead: int
+    last_error: str = ""
+
+
+class Tokens(Struct, frozen=True):
+    """Tokens spent on decisions that came second and changed nothing."""
+
+    refused: int
+
+
+class Status(Struct, frozen=True, kw_only=True):
+    """`complete` is false where not every space could be looked at in time."""
+
+    bus: BusStatus
+    services: tuple[ServiceStatus, ...]
+    tokens: Tokens
+    complete: bool = True
+
+
+class Parked(Struct):
+    """What the views of a home hold of trouble, by service."""
+
+    dead: dict[str, int]
+    refused_tokens: int = 0
+    complete: bool = True
+
+
+async def look(home: Home) -> Status:
+    """The state of `home`; what does not run or answer is part of the answer."""
+    import asyncio
+
+    from lamina.runtime.registry import services
+    from lamina.runtime.spec import Service
+    from lamina.runtime.worker import heartbeats
+
+    parked = await asyncio.to_thread(count_parked, home)
+    beats = heartbeats(home)
+    daemon = running(home)
+    bus, ages = await _bus(home, daemon, beats)
+    found = []
+    for name, service in services().items():
+        own = [beat for beat in beats if beat.service == name]
+        if isinstance(service, Service):
+            found.append(_service(name, own, bus, ages, parked.dead.get(name, 0)))
+        else:
+            found.append(await _server(home, name, daemon))
+    return Status(bus=bus, services=tuple(found), tokens=Tokens(parked.refused_tokens), complete=parked.complete)
+
+
+async def _bus(home: Home, daemon: Runtime | None, beats: list[Heartbeat]) -> tuple[BusStatus, dict[int, float]]:
+    """The bus, and for each position of a worker the age of the first event after it."""
+    waiting = waiting_events(home)
+    if daemon is None:
+        return BusStatus(state="down", home=str(home.path), waiting=waiting), {}
+    known = BusStatus(
+        state="up",
+        home=str(home.path),
+        url=daemon.url,
+        pid=daemon.pid,
+        version=daemon.version,
+        up_seconds=round(time.time() - daemon.started_us / 1e6, 1),
+        waiting=waiting,
+    )
+    from msgspec.structs import replace
+
+    try:
+        bus = await connected(daemon)
+        try:
+            info = await bus.info(timeout_s=ANSWER_S)
+            ages = {beat.position: await _age(bus, beat.position, info.last_seq) for beat in beats}
+        finally:
+            await bus.close()
+    except LaminaError as error:
+        return replace(known, state="unreachable", error=str(error)), {}
+    log = Log(
+        epoch=info.epoch,
+        first_seq=info.first_seq,
+        last_seq=info.last_seq,
+        messages=info.messages,
+        size_bytes=info.size_bytes,
+        max_bytes=info.max_bytes,
+    )
+    return replace(known, log=log), ages
+
+
+async def connected(daemon: Runtime) -> NatsBus:
+    """A connection to the bus of a running daemon; `Unavailable` or `Denied` when there is none to be had."""
+    from lamina.bus.nats import Credentials, connect
+    from lamina.bus.server import read_credentials
+
+    credentials = read_credentials(Path(daemon.credentials)) if daemon.credentials else Credentials()
+    return await connect(daemon.url.split(","), credentials=credentials, name="lamina-status", timeout_s=ANSWER_S)
+
+
+async def _age(bus: NatsBus, position: int, last_seq: int) -> float:
+    if position >= last_seq:
+        return 0.0
+    first = await bus.next("lamina.ev.>", position, timeout_s=ANSWER_S)
+    return round(max(0.0, time.time() - first.at_us / 1e6), 3) if first is not None else 0.0
+
+
+def _service(name: str, beats: list[Heartbeat], bus: BusStatus, ages: dict[int, float], dead: int) -> ServiceStatus:
+    now_us = time.time_ns() // 1000
+    workers = tuple(
+        WorkerStatus(
+            pid=beat.pid,
+            position=beat.position,
+            applied=beat.applied,
+            due=beat.due,
+            beat_seconds=round((now_us - beat.at_us) / 1e6, 1),
+        )
+        for beat in beats
+    )
+    lag = Lag(None, None)
+    if beats and bus.log is not None:
+        best = max(beats, key=lambda beat: beat.position)
+        seconds = ages.get(best.position, 0.0)
+        fresh = now_us - best.at_us < FRESH_S * 1e6
+        behind = best.pending if fresh else bus.log.last_seq - best.position
+        lag = Lag(max(0, behind) if seconds else 0, seconds)
+    return ServiceStatus(
+        name=name,
+        lanes=max((beat.lanes for beat in beats), default=0),
+        workers=workers,
+        lag=lag,
+        errors=sum(beat.errors for beat in beats),
+        dead=dead,
+        last_error=next((beat.last_error for beat in beats if beat.last_error), ""),
+    )
+
+
+async def _server(home: Home, name: str, daemon: Runtime | None) -> ServiceStatus:
+    """A service that keeps no view: it runs in the daemon, and has nothing to be behind with."""
+    workers = (WorkerStatus(pid=daemon.pid),) if daemon is not None else ()
+    return ServiceStatus(name=name, lanes=256 if workers else 0, workers=workers, lag=Lag(0, 0.0), errors=0, dead=0)
+
+
+def count_parked(home: Home, within_s: float = COUNT_S) -> Parked:
+    """Parked events and refused tokens of all views, those of the last used spaces first; a view that cannot be
+    read counts for nothing here, since it is about to be rebuilt."""
+    from lamina.store.driver import connect, translated
+
+    until = time.monotonic() + within_s
+    found = Parked(dead={})
+    spaces = sorted(home.spaces.glob("*/views"), key=_changed, reverse=True)
+    for view in (view for folder in spaces for view in folder.glob("*.db") if view.is_symlink()):
+        if time.monotonic() > until:
+            found.complete = False
+            break
+        try:
+            with translated(view):
+                db = connect(view, readonly=True)
+                try:
+                    dead = db.execute("SELECT count(*) FROM dead").fetchone()[0]
+                    refused = db.execute("SELECT coalesce(sum(tokens), 0) FROM refused").fetchone()[0]
+                finally:
+                    db.close()
+        except LaminaError:
+            continue
+        found.dead[view.stem] = found.dead.get(view.stem, 0) + dead
+        found.refused_tokens += refused
+    return found
+
+
+def _changed(folder: Path) -> float:
+    try:
+        return folder.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def waiting_events(home: Home) -> int:
+    """Events in outboxes, by counting their lines."""
+    return sum(_lines(path) for path in home.outbox.glob("*.jsonl"))
+
+
+def _lines(path: Path) -> int:
+    try:
+        with path.open("rb") as file:
+            return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
+    except FileNotFoundError:  # it was emptied just now
+        return 0
