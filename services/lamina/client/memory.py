@@ -19,6 +19,7 @@ from lamina.client import inputs
 from lamina.client.contexts import Contexts
 from lamina.client.link import Link, check_same, conflict
 from lamina.client.outbox import Waiting
+from lamina.client.redact import Redactor
 from lamina.client.stubs import stub_text, waiting_part
 from lamina.errors import Invalid, LaminaError, Timeout, Transient, Unavailable
 from lamina.events import Blob, Event, MemoryStated, SessionEnded, ToolReturned, TurnRecorded
@@ -47,13 +48,14 @@ class Memory:
     Order is kept per client and session for calls that wait for one another.
     """
 
-    def __init__(self, link: Link, *, space: str, agent: str, project: str) -> None:
+    def __init__(self, link: Link, *, space: str, agent: str, project: str, redactor: Redactor | None = None) -> None:
         self._link = link
         self._space = space
         self._token = ids.token(space)
         self._agent = agent
         self._project = project
         self._published = False
+        self._redactor = redactor or Redactor()
         self._contexts = Contexts(self, self.ask)
 
     @classmethod
@@ -119,11 +121,12 @@ class Memory:
         A short result is its own stub. The stub is a pure function of the call: it waits for no model and for
         no service, only for the log (or the outbox) to have the event.
         """
+        result = self._redactor.text(result)
         content = inputs.content(result, "result", empty=True)
         tool_name = inputs.name(tool, "tool")
         if tool_name is None:
             raise Invalid("tool must name the tool that was called")
-        given = inputs.arguments(arguments)
+        given = self._redactor.value(inputs.arguments(arguments))
         data = ToolReturned(
             tool=tool_name,
             arguments=given,
@@ -343,7 +346,8 @@ class Opening:
             await link.close()
             raise
         space, agent, project = self._arguments
-        self._memory = Memory(link, space=space, agent=agent, project=project)
+        redactor = Redactor(settings.offload.redact)
+        self._memory = Memory(link, space=space, agent=agent, project=project, redactor=redactor)
         return self._memory
 
     def __await__(self) -> Generator[Any, None, Memory]:

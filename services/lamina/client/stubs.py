@@ -12,7 +12,7 @@ from lamina.errors import Invalid
 from lamina.events import Blob, Event, ToolReturned
 from lamina.records import Part
 
-IN_LOOP_CHARS = 32 * 1024
+IN_LOOP_CHARS = 16 * 1024
 """Longer results are digested in a thread, so that the event loop is never held for long."""
 
 

@@ -15,9 +15,11 @@ from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina import ids, times
 from lamina.bus import Bus, Outgoing, blobs
+from lamina.client.redact import Redactor
 from lamina.errors import Conflict, Invalid, LaminaError, Permanent, Timeout, Transient
 from lamina.events import CHUNK_BYTES
 from lamina.importer.log import Log
@@ -57,6 +59,7 @@ class Publisher:
         skip_bad: bool = False,
         on_bad: Callable[[BadRecord], None] = lambda bad: None,
         on_progress: Callable[[Progress], None] = lambda progress: None,
+        redactor: Redactor | None = None,
     ) -> None:
         self._bus = bus
         self._space = space
@@ -64,6 +67,7 @@ class Publisher:
         self._skip_bad = skip_bad
         self._on_bad = on_bad
         self._on_progress = on_progress
+        self._redactor = redactor or Redactor()
         self._sent: deque[dict[str, str]] = deque(maxlen=4)  # batches the journal may not know yet: id -> sha256
         self._blobs: deque[set[str]] = deque(maxlen=8)
         self._folding: deque[asyncio.Task[Position]] = deque()
@@ -76,7 +80,7 @@ class Publisher:
         """
         progress = Progress(file=log.file, format=log.format, size_bytes=log.size_bytes)
         begun = monotonic()
-        batches = _batches(log, self._space, progress, times.aware(None))
+        batches = _batches(log, self._space, progress, times.aware(None), self._redactor)
         try:
             while (batch := await asyncio.to_thread(next, batches, None)) is not None:
                 stop = await self._publish(batch, progress)
@@ -199,7 +203,9 @@ class Publisher:
             wait_s = min(2.0, wait_s * 2)
 
 
-def _batches(log: Log, space: str, progress: Progress, now: datetime) -> Iterator[list[Prepared | BadRecord]]:
+def _batches(
+    log: Log, space: str, progress: Progress, now: datetime, redactor: Redactor
+) -> Iterator[list[Prepared | BadRecord]]:
     """The log in batches. What has no time gets the time of the import, a microsecond apart, so that it keeps its
     order."""
     batch: list[Prepared | BadRecord] = []
@@ -209,7 +215,7 @@ def _batches(log: Log, space: str, progress: Progress, now: datetime) -> Iterato
         if isinstance(item, Skipped):
             progress.skipped[item.why] = progress.skipped.get(item.why, 0) + 1
             continue
-        batch.append(_entry(item, space, now + timedelta(microseconds=n)))
+        batch.append(_entry(item, space, now + timedelta(microseconds=n), redactor))
         if not isinstance(item, BadRecord):
             sessions.add(item.session)
             progress.sessions = len(sessions)
@@ -221,10 +227,13 @@ def _batches(log: Log, space: str, progress: Progress, now: datetime) -> Iterato
     yield batch
 
 
-def _entry(item: Record | BadRecord, space: str, unknown_time: datetime) -> Prepared | BadRecord:
+def _entry(item: Record | BadRecord, space: str, unknown_time: datetime, redactor: Redactor) -> Prepared | BadRecord:
     if isinstance(item, BadRecord):
         return item
     try:
+        if isinstance(item, Call):
+            arguments, result = redactor.value(item.arguments), redactor.text(item.result)
+            item = replace(item, arguments=arguments, result=result)
         return prepare(item, space, unknown_time)
     except Permanent as error:
         return BadRecord.at(item.source, f"{label(item)}: {error}")

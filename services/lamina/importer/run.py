@@ -12,6 +12,7 @@ from rich.progress import Progress as Bar
 
 from lamina import config
 from lamina.client.link import Link
+from lamina.client.redact import Redactor
 from lamina.home import Home
 from lamina.importer.log import open_log
 from lamina.importer.progress import Progress
@@ -61,7 +62,12 @@ class Run:
             await link.open()
             with _shown(self._terminal) as show:
                 publisher = Publisher(
-                    lambda: link.bus, self._space, skip_bad=self._skip_bad, on_bad=self._on_bad, on_progress=show
+                    lambda: link.bus,
+                    self._space,
+                    skip_bad=self._skip_bad,
+                    on_bad=self._on_bad,
+                    on_progress=show,
+                    redactor=Redactor(settings.offload.redact),
                 )
                 for file in files:
                     with open_log(file, self._format) as log:

@@ -17,6 +17,7 @@ from lamina.query import reads, refs
 from lamina.query.positions import Positions, layer_service
 from lamina.query.recall import recall
 from lamina.requests import (
+    Chain,
     Cuts,
     CutsAre,
     FitState,
@@ -111,6 +112,8 @@ class Query:
 
     async def _why(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, Why)
+        if await self._nothing(space):
+            return Chain(links=())
         return await self._positions.read(space, "journal", lambda db: reads.why(db, request))
 
     async def _read(self, space: str, payload: bytes) -> Struct:
