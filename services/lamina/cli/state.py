@@ -12,6 +12,8 @@ from lamina.cli.running import running
 from lamina.errors import LaminaError
 
 if TYPE_CHECKING:
+    from sqlite3 import Connection
+
     from lamina.bus.nats import NatsBus
     from lamina.home import Home, Runtime
     from lamina.runtime.worker import Heartbeat
@@ -75,12 +77,15 @@ class ServiceStatus(Struct, frozen=True, kw_only=True):
     errors: int
     dead: int
     last_error: str = ""
+    last_dead: str = ""
 
 
 class Tokens(Struct, frozen=True):
-    """Tokens spent on decisions that came second and changed nothing."""
+    """`refused`: spent on decisions that came second and changed nothing. `saved`: what stubs save whenever they
+    stand in a context in place of their results."""
 
     refused: int
+    saved: int = 0
 
 
 class Status(Struct, frozen=True, kw_only=True):
@@ -97,6 +102,9 @@ class Parked(Struct):
 
     dead: dict[str, int]
     refused_tokens: int = 0
+    saved_tokens: int = 0
+    last: dict[str, str] = {}
+    """By service: the event parked last, and why."""
     complete: bool = True
 
 
@@ -116,10 +124,15 @@ async def look(home: Home) -> Status:
     for name, service in services().items():
         own = [beat for beat in beats if beat.service == name]
         if isinstance(service, Service):
-            found.append(_service(name, own, bus, ages, parked.dead.get(name, 0)))
+            found.append(_service(name, own, bus, ages, parked))
         else:
             found.append(await _server(home, name, daemon))
-    return Status(bus=bus, services=tuple(found), tokens=Tokens(parked.refused_tokens), complete=parked.complete)
+    return Status(
+        bus=bus,
+        services=tuple(found),
+        tokens=Tokens(parked.refused_tokens, parked.saved_tokens),
+        complete=parked.complete,
+    )
 
 
 async def _bus(home: Home, daemon: Runtime | None, beats: list[Heartbeat]) -> tuple[BusStatus, dict[int, float]]:
@@ -174,7 +187,9 @@ async def _age(bus: NatsBus, position: int, last_seq: int) -> float:
     return round(max(0.0, time.time() - first.at_us / 1e6), 3) if first is not None else 0.0
 
 
-def _service(name: str, beats: list[Heartbeat], bus: BusStatus, ages: dict[int, float], dead: int) -> ServiceStatus:
+def _service(
+    name: str, beats: list[Heartbeat], bus: BusStatus, ages: dict[int, float], parked: Parked
+) -> ServiceStatus:
     now_us = time.time_ns() // 1000
     workers = tuple(
         WorkerStatus(
@@ -199,7 +214,8 @@ def _service(name: str, beats: list[Heartbeat], bus: BusStatus, ages: dict[int, 
         workers=workers,
         lag=lag,
         errors=sum(beat.errors for beat in beats),
-        dead=dead,
+        dead=parked.dead.get(name, 0),
+        last_dead=parked.last.get(name, ""),
         last_error=next((beat.last_error for beat in beats if beat.last_error), ""),
     )
 
@@ -227,14 +243,24 @@ def count_parked(home: Home, within_s: float = COUNT_S) -> Parked:
                 db = connect(view, readonly=True)
                 try:
                     dead = db.execute("SELECT count(*) FROM dead").fetchone()[0]
+                    why = db.execute("SELECT type, id, error FROM dead ORDER BY seq DESC LIMIT 1").fetchone()
                     refused = db.execute("SELECT coalesce(sum(tokens), 0) FROM refused").fetchone()[0]
+                    saved = _saved(db) if view.stem == "offload" else 0
                 finally:
                     db.close()
         except LaminaError:
             continue
         found.dead[view.stem] = found.dead.get(view.stem, 0) + dead
         found.refused_tokens += refused
+        found.saved_tokens += saved
+        if why is not None:
+            kind, id, error = why
+            found.last.setdefault(view.stem, f"{kind or 'no event'} {id}: {error}")
     return found
+
+
+def _saved(db: Connection) -> int:
+    return int(db.execute("SELECT coalesce(sum(result_tokens - stub_tokens), 0) FROM saved").fetchone()[0])
 
 
 def _changed(folder: Path) -> float:

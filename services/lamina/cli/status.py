@@ -38,8 +38,10 @@ def _print(printer: Printer, status: Status) -> None:
             printer.line(f"{service.name}: {one_line(service.last_error, 300)}", "red")
         if service.dead:
             printer.line(
-                f"{service.name}: {service.dead} events are parked: `lamina dead list` gives the reasons", "red"
+                f"{service.name}: {service.dead} parked, the last: {one_line(service.last_dead, 300)}", "red"
             )
+    if status.tokens.saved:
+        printer.line(f"stubs stand for {status.tokens.saved:,} more tokens of tool results", "dim")
     if not status.complete:
         printer.line("there are more spaces than could be looked at; dead counts those last used")
 

@@ -128,6 +128,7 @@ def _show_options(parser: argparse.ArgumentParser) -> None:
         "what", choices=tuple(SHOWS), help="; ".join(f"{name}: {show.help}" for name, show in SHOWS.items())
     )
     parser.add_argument("--session", metavar="NAME", help="only this session")
+    parser.add_argument("--turn", type=positive, metavar="N", help="of context: what the N-th cut made smaller")
     parser.add_argument(
         "--limit", type=positive, default=50, metavar="N", help="at most so many, the last ones (default: 50)"
     )
@@ -223,6 +224,8 @@ show = Command(
         "lamina show log                          # the last 50 turns, like a conversation",
         "lamina show log --session s1 --lines 0   # one session, nothing cut",
         "lamina show sessions --json",
+        "lamina show ledger                       # tokens saved by offloading",
+        "lamina show context --session s1 --turn 2",
         "lamina show spaces                       # every memory of this home",
     ),
     outputs={f"show {name}": show.output for name, show in SHOWS.items()},

@@ -13,7 +13,8 @@ from lamina.cli.command import DONE, Context
 from lamina.cli.conversation import moment_text, print_turns
 from lamina.cli.output import Column, one_line, size_text
 from lamina.errors import LaminaError
-from lamina.requests import SessionPage, Sessions, Turn, TurnPage, Turns
+from lamina.query import savings
+from lamina.requests import CutInfo, SavingsAre, SessionPage, Sessions, Turn, TurnPage, Turns
 
 
 class WithMemory(Protocol):
@@ -157,5 +158,7 @@ SHOWS = {
     "log": Show(help="what was said", run=_log, output=Turn),
     "sessions": Show(help="which sessions there are", run=_sessions, output=SessionPage),
     "canvas": Show(help="the work of each session as a Mermaid chart", run=_canvas, output=Canvas),
+    "ledger": Show(help="tokens that offloading saved", run=savings.ledger, output=SavingsAre),
+    "context": Show(help="how contexts were cut to fit", run=savings.cuts, output=CutInfo),
     "spaces": Show(help="which memories this home holds", run=_spaces, output=SpaceInfo),
 }
