@@ -13,12 +13,12 @@ from itertools import count
 from typing import Any
 
 import nats.errors
-import structlog
 from nats.aio.client import Client
 from nats.nuid import NUID
 
 from lamina.bus.api import Reply
 from lamina.errors import Closed, Denied, Invalid, LaminaError, Timeout, Unavailable
+from lamina.log import get_logger
 
 Sink = Callable[[bytes, bytes, bytes, bytes], None]
 """(subject, reply subject, payload, header block): called for each message as soon as it is parsed."""
@@ -29,7 +29,7 @@ RECONNECT_WAIT_S = 0.2
 PING_S = 10
 
 _VIOLATION = re.compile(r'permissions violation for (publish|subscription) to "([^"]*)"')
-_log = structlog.get_logger(__name__)
+_log = get_logger()
 
 
 class Lost(Unavailable):

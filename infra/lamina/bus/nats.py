@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
-import structlog
 from msgspec import Struct
 
 from lamina import times
@@ -24,10 +23,11 @@ from lamina.bus.port import Ack, Handler, Listener, Message, Outgoing, StreamInf
 from lamina.bus.reader import NatsReader
 from lamina.bus.rpc import Heard, Served, ask
 from lamina.errors import Closed, Invalid, Timeout, Unavailable
+from lamina.log import get_logger
 
 EPOCH_KEY = "lamina-epoch"
 
-_log = structlog.get_logger(__name__)
+_log = get_logger()
 
 
 class Credentials(Struct, frozen=True, forbid_unknown_fields=True):

@@ -13,7 +13,6 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 import msgspec
-import structlog
 from nats.nuid import NUID
 
 from lamina.bus import api, wire
@@ -21,6 +20,7 @@ from lamina.bus.api import ConsumerAnswer, Reply, answer_of, error_of
 from lamina.bus.port import Message
 from lamina.bus.subjects import STREAM
 from lamina.errors import Closed, Conflict, Denied, Invalid, LaminaError, Timeout, Transient, Unavailable
+from lamina.log import get_logger
 
 if TYPE_CHECKING:
     from lamina.bus.nats import NatsBus
@@ -38,7 +38,7 @@ RETRY_S = 0.1
 
 _ACK = b"$JS.ACK."
 _nuid = NUID()
-_log = structlog.get_logger(__name__)
+_log = get_logger()
 
 
 class NatsReader:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-import structlog
-
 from lamina.bus import subjects, wire
 from lamina.bus.connection import Connection
 from lamina.bus.port import Handler, Listener
 from lamina.errors import LaminaError, Unavailable
+from lamina.log import get_logger
 
 SUBSCRIBE_S = 5.0
 
-_log = structlog.get_logger(__name__)
+_log = get_logger()
 
 
 async def ask(connection: Connection, subject: str, data: bytes, timeout_s: float) -> bytes:

@@ -16,13 +16,13 @@ from pathlib import Path
 from shutil import which
 
 import msgspec
-import structlog
 from msgspec import Struct
 
 from lamina.bus import process
 from lamina.bus.monitor import monitored, wait_ready
 from lamina.bus.nats import Credentials
 from lamina.errors import Busy, Closed, Denied, Invalid, LaminaError, Timeout, Unavailable
+from lamina.log import get_logger
 
 START_S = 10.0
 STOP_S = 5.0
@@ -30,7 +30,7 @@ BACK_OFF_S = (0.05, 0.2, 0.5, 1.0, 2.0, 5.0)
 STABLE_S = 30.0
 """A child that lived so long begins the back-off anew."""
 
-_log = structlog.get_logger(__name__)
+_log = get_logger()
 
 
 class Ports(Struct, frozen=True):

@@ -12,8 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import structlog
-
 from lamina.bus.monitor import monitored
 from lamina.bus.nats import Credentials, NatsBus, connect
 from lamina.bus.server import Server as NatsServer
@@ -22,13 +20,14 @@ from lamina.bus.stream import default_max_bytes, ensure_stream
 from lamina.config import Config
 from lamina.errors import Invalid, Transient, Unavailable
 from lamina.home import Home, Lock, Runtime
+from lamina.log import get_logger
 from lamina.runtime.refill import refill, refilled
 from lamina.runtime.registry import Server, fold_services, services
 from lamina.runtime.spec import Service
 from lamina.runtime.worker import Worker, touch_subject
 
 LOOK_S = 1.0
-log = structlog.get_logger()
+log = get_logger()
 
 
 class Daemon:

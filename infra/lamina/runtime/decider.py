@@ -14,13 +14,13 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Generic, TypeVar
 
-import structlog
 from msgspec import Struct
 
 from lamina import events
 from lamina.bus import Bus
 from lamina.errors import Closed, Permanent, Transient
 from lamina.ids import decision_id, derived_id, event_subject, untoken
+from lamina.log import get_logger
 from lamina.runtime.apply import BACKOFF_S, CODE_ERRORS, Cursor, backoff_s
 from lamina.runtime.index import Index
 from lamina.runtime.open_view import Numbers, OpenView, space_subject
@@ -30,7 +30,7 @@ from lamina.times import from_micros, text_of
 
 S = TypeVar("S", bound=Struct)
 JITTER = 0.2
-log = structlog.get_logger()
+log = get_logger()
 
 
 def now_us() -> int:

@@ -7,12 +7,12 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
-import structlog
 from msgspec import Struct
 
 from lamina.bus import Bus, Message, Reader
 from lamina.errors import Closed, Conflict, Full, Invalid, LaminaError, Transient
 from lamina.ids import lane, untoken
+from lamina.log import get_logger
 from lamina.runtime.apply import Cursor
 from lamina.runtime.index import Index
 from lamina.runtime.spec import Service
@@ -28,7 +28,7 @@ CHECKPOINT_EVERY_EVENTS = 20_000
 RETRY_S = 1.0
 SPACES_AT_ONCE = 8
 """Of how many spaces views are folded at the same time: each needs file descriptors, a thread and a disk."""
-log = structlog.get_logger()
+log = get_logger()
 
 
 class _Stalled:

@@ -9,7 +9,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-import structlog
 from msgspec import Struct
 
 from lamina import events
@@ -17,6 +16,7 @@ from lamina.bus import Bus, Message
 from lamina.bus import blobs as bus_blobs
 from lamina.errors import Forgotten, Invalid, Permanent
 from lamina.ids import LANES, SUBJECT_ROOT, lane, token
+from lamina.log import get_logger
 from lamina.runtime.apply import Batch, Cursor, Unwritable, read_meta
 from lamina.runtime.files import SpaceFiles
 from lamina.runtime.refill import arrival_us
@@ -27,7 +27,7 @@ from lamina.store.view import View
 S = TypeVar("S", bound=Struct)
 CATCH_UP_BATCH = 500
 SHARED_BYTES = 4_096
-log = structlog.get_logger()
+log = get_logger()
 
 
 def space_subject(space: str) -> str:

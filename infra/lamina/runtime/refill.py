@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
-import structlog
 from msgspec import Raw, Struct
 
 from lamina import events
@@ -23,13 +22,14 @@ from lamina.bus import Bus, Message, Outgoing, blobs
 from lamina.errors import Conflict, Invalid
 from lamina.home import Home
 from lamina.ids import derived_id, event_subject
+from lamina.log import get_logger
 from lamina.runtime.files import ledger_epoch
 from lamina.store.files import sync_folder, translated_os
 from lamina.times import micros, parse
 
 ARRIVED = "Lamina-Arrived"
 BATCH = 500
-log = structlog.get_logger()
+log = get_logger()
 
 
 class Line(Struct, frozen=True):

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
-import structlog
 from msgspec import Struct
 
 from lamina.bus import Bus
 from lamina.errors import Busy, LaminaError
 from lamina.home import Home, Lock
+from lamina.log import get_logger
 from lamina.runtime.apply import read_meta, write_meta
 from lamina.runtime.open_view import OpenView, lane_subjects, space_subject
 from lamina.runtime.spec import Service
@@ -25,7 +25,7 @@ from lamina.store.view import View, generation, identity, remove_generation, swi
 __all__ = ["OpenView", "Views", "lane_subjects", "space_subject"]
 
 S = TypeVar("S", bound=Struct)
-log = structlog.get_logger()
+log = get_logger()
 
 
 class Views(Generic[S]):

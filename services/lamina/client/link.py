@@ -7,8 +7,6 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
-import structlog
-
 from lamina import events
 from lamina.bus import Ack, Bus, blobs
 from lamina.bus.nats import Credentials, connect
@@ -19,11 +17,12 @@ from lamina.errors import Closed, Conflict, Full, LaminaError, Transient, Unavai
 from lamina.events import Blob, Event
 from lamina.home import Home
 from lamina.ids import node_id, space_of
+from lamina.log import get_logger
 
 LOOK_S = 0.5
 CONNECT_S = 5.0
 RESPAWN_S = 5.0
-log = structlog.get_logger()
+log = get_logger()
 
 
 class Link:

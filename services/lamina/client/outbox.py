@@ -15,14 +15,14 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
-import structlog
 from msgspec import Raw, Struct
 
 from lamina.errors import Conflict, Invalid, OutboxFull, Permanent
 from lamina.home import Lock
+from lamina.log import get_logger
 from lamina.store.files import AppendFile, translated_os, write_atomic
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class Waiting(Struct, frozen=True):

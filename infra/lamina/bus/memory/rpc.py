@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-import structlog
-
 from lamina.bus import subjects, wire
 from lamina.bus.memory.log import MemoryLog
 from lamina.bus.port import Handler, Listener
 from lamina.errors import LaminaError, Unavailable
+from lamina.log import get_logger
 
-_log = structlog.get_logger(__name__)
+_log = get_logger()
 
 
 class Served:
