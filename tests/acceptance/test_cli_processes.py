@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import re
@@ -201,7 +202,10 @@ def test_ctrl_c_on_a_waiting_verb(home: Path) -> None:
 def connections(home: Path, pid: int) -> bool:
     """Does the process have a connection to the bus? Its sockets tell."""
     listed = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
-    sockets = {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()}
+    sockets = set()
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed since it was listed
+            sockets.add(str(entry.readlink()))
     own = [line.split() for line in listed if f"socket:[{line.split()[9]}]" in sockets]
     return any(fields[3] == "01" for fields in own)
 

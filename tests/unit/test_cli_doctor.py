@@ -297,8 +297,8 @@ def journal_with(home: Home, last_us: int) -> None:
     with sqlite3.connect(views / "journal.1.db") as db:
         db.execute("CREATE TABLE sessions(session TEXT, last_us INTEGER)")
         db.execute("INSERT INTO sessions VALUES('s', ?)", (last_us,))
-        db.execute("CREATE TABLE dead(seq INTEGER)")
-        db.executemany("INSERT INTO dead VALUES(?)", [(1,), (2,)])
+        db.execute("CREATE TABLE dead(seq INTEGER, id TEXT, type TEXT, error TEXT)")
+        db.executemany("INSERT INTO dead VALUES(?, 'e1', 'turn.recorded', ?)", [(1, "old"), (2, "new")])
         db.execute("CREATE TABLE refused(tokens INTEGER)")
         db.execute("INSERT INTO refused VALUES(70)")
     db.close()
@@ -316,6 +316,7 @@ def test_status_counts_what_is_parked(home: Home) -> None:
     parked = count_parked(home)
 
     assert (parked.dead, parked.refused_tokens, parked.complete) == ({"journal": 2}, 70, True)
+    assert parked.last == {"journal": "turn.recorded e1: new"}
 
 
 def test_status_does_not_count_for_ever(home: Home) -> None:
