@@ -219,15 +219,28 @@ def dump(home: Home, space: str = "alice", service: str = "toy") -> dict[str, An
     tables = [row[0] for row in rows(path, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
     found: dict[str, Any] = {}
     for table in tables:
-        if table.endswith(("_data", "_idx")):  # how an index is cut into segments depends on the batches
+        if table.endswith(("_data", "_idx", "_docsize")):  # how an index is cut into segments depends on the batches
             continue
         where = " WHERE key NOT IN ('epoch')" if table == "meta" else ""
         found[table] = sorted(rows(path, f"SELECT * FROM {table}{where}"), key=repr)
+    for (table,) in rows(path, "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%fts5%'"):
+        found[f"{table} says"] = indexed(path, table)
     root = home.spaces / ids.token(space)
     for file in sorted(path for path in root.rglob("*") if path.is_file() and "views" not in path.parts):
         if file.name != "epoch":
             found[str(file.relative_to(root))] = hashlib.sha256(file.read_bytes()).hexdigest()
     return found
+
+
+def indexed(path: Path, table: str) -> list[tuple[Any, ...]]:
+    """Every word of a full-text index, with the row and place where it stands."""
+    db: sqlite3.Connection = connect(path.resolve(), readonly=True)
+    try:
+        db.execute("PRAGMA query_only=OFF")
+        db.execute(f"CREATE VIRTUAL TABLE temp.said_words USING fts5vocab('main', '{table}', 'instance')")
+        return db.execute("SELECT * FROM temp.said_words").fetchall()
+    finally:
+        db.close()
 
 
 def ledger(home: Home, space: str = "alice") -> bytes:
