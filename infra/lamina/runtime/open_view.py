@@ -143,11 +143,11 @@ class OpenView(Generic[S]):
         """The message as fold sees it; what cannot be read is said in `error`, never raised."""
         at_us = arrival_us(message)
         read = _read_once if len(message.data) <= SHARED_BYTES else _read
-        event, data, error = read(message.data, self.space)
+        event, data, blobs, error = read(message.data, self.space)
         found: dict[str, bytes] = {}
-        if self._service.blobs and data is not None:
+        if self._service.blobs and blobs:
             try:
-                for blob in events.blobs_of(data):
+                for blob in blobs:
                     found[blob.sha256] = await self._keep(blob)
             except (Invalid, Forgotten) as unreadable:
                 error = str(unreadable)
@@ -182,16 +182,17 @@ class OpenView(Generic[S]):
         self._files.close()
 
 
-def _read(raw: bytes, space: str) -> tuple[events.Event | None, events.Data | None, str]:
-    """Event and data of a message, as far as they can be read, and what cannot be."""
+def _read(raw: bytes, space: str) -> tuple[events.Event | None, events.Data | None, tuple[events.Blob, ...], str]:
+    """Event, data and blobs of a message, as far as they can be read, and what cannot be."""
     try:
         event = _event(raw, space)
     except Invalid as invalid:
-        return None, None, str(invalid)
+        return None, None, (), str(invalid)
     try:
-        return event, events.decode_data(event), ""
+        data = events.decode_data(event)
     except Invalid as invalid:
-        return event, None, str(invalid)
+        return event, None, (), str(invalid)
+    return event, data, events.blobs_of(data) if data is not None else (), ""
 
 
 # The services of one process read the same messages at about the same time; both results are immutable.

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from datetime import datetime, timedelta
 from time import monotonic
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -81,10 +81,12 @@ class Publisher:
         progress = Progress(file=log.file, format=log.format, size_bytes=log.size_bytes)
         begun = monotonic()
         batches = _batches(log, self._space, progress, times.aware(None), self._redactor)
+        ahead: asyncio.Queue[_Ahead | None] = asyncio.Queue(maxsize=1)
+        reading = asyncio.create_task(self._read_ahead(log, batches, ahead), name="lamina-import-read")
         try:
-            while (batch := await asyncio.to_thread(next, batches, None)) is not None:
-                stop = await self._publish(batch, progress)
-                progress.position_bytes = log.position_bytes
+            while (read := await _either(ahead.get(), reading)) is not None:
+                stop = await self._publish(read.batch, dict(read.stored), progress)
+                progress.position_bytes = read.position_bytes
                 progress.seconds = monotonic() - begun
                 self._on_progress(progress)
                 if stop is not None:
@@ -92,9 +94,9 @@ class Publisher:
             while self._folding:
                 await self._folding.popleft()
         finally:
-            for task in self._folding:
+            for task in (reading, *self._folding):
                 task.cancel()
-            await asyncio.gather(*self._folding, return_exceptions=True)
+            await asyncio.gather(reading, *self._folding, return_exceptions=True)
             self._folding.clear()
         return progress
 
@@ -103,9 +105,20 @@ class Publisher:
         request = Settled(timeout_s=timeout_s, layers=None if layers is None else tuple(layers))
         await self._ask("settled", request, Position, timeout_s + 1.0)
 
-    async def _publish(self, batch: Sequence[Prepared | BadRecord], progress: Progress) -> BadRecord | None:
+    async def _read_ahead(
+        self, log: Log, batches: Iterator[list[Prepared | BadRecord]], ahead: asyncio.Queue[_Ahead | None]
+    ) -> None:
+        """Read and look up the next batches while one is published; None ends them."""
+        while (batch := await asyncio.to_thread(next, batches, None)) is not None:
+            await ahead.put(_Ahead(batch, await self._stored(batch), log.position_bytes))
+        await ahead.put(None)
+
+    async def _publish(
+        self, batch: Sequence[Prepared | BadRecord], there: dict[str, str], progress: Progress
+    ) -> BadRecord | None:
         """Publish what of a batch is not there yet; returns the bad record that stops the import, if any."""
-        there = await self._there(batch)
+        for sent in self._sent:
+            there |= sent
         fresh: list[Prepared] = []
         stop: BadRecord | None = None
         for entry in batch:
@@ -135,14 +148,11 @@ class Publisher:
         progress.calls += sum(isinstance(entry.record, Call) for entry in fresh)
         return stop
 
-    async def _there(self, batch: Sequence[Prepared | BadRecord]) -> dict[str, str]:
-        """id -> sha256 of those that memory holds, or was just sent."""
+    async def _stored(self, batch: Sequence[Prepared | BadRecord]) -> dict[str, str]:
+        """id -> sha256 of those that memory holds; what was sent since it was asked is in `_sent`."""
         asked = Known(ids=tuple(entry.event.id for entry in batch if isinstance(entry, Prepared)))
         stored = await self._patiently(lambda: self._ask("known", asked, KnownIds, ANSWER_S))
-        there = {id: sha256 for id, (_, sha256) in stored.ids.items()}
-        for sent in self._sent:
-            there |= sent
-        return there
+        return {id: sha256 for id, (_, sha256) in stored.ids.items()}
 
     async def _folded(self) -> Position:
         request = Settled(timeout_s=JOURNAL_S, layers=("journal",))
@@ -201,6 +211,26 @@ class Publisher:
                     raise
             await asyncio.sleep(wait_s)
             wait_s = min(2.0, wait_s * 2)
+
+
+class _Ahead(Struct, frozen=True):
+    """A batch that was read, what memory held of it then, and how far the log was read."""
+
+    batch: list[Prepared | BadRecord]
+    stored: dict[str, str]
+    position_bytes: int
+
+
+async def _either(wanted: Coroutine[Any, Any, T], worker: asyncio.Task[None]) -> T:
+    """What is wanted; where the worker that brings it fails, its error."""
+    task = asyncio.create_task(wanted)
+    try:
+        await asyncio.wait({task, worker}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done() and worker.done():
+            worker.result()  # raises; a worker that ended well has left its last word in the queue
+        return await task
+    finally:
+        task.cancel()
 
 
 def _batches(
