@@ -66,8 +66,8 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
         raw = {}
     except NotADirectoryError as error:
         raise Invalid(f"{path.parent} is a file; a home is a folder") from error
-    except PermissionError as error:
-        raise Denied(f"{path}: not readable; check its permissions") from error
+    except OSError as error:
+        raise Denied(f"{path}: not readable ({error.strerror}); check what it is and its permissions") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Invalid(f"{path}: {error}") from error
     merged, origins = _with_environment(raw, os.environ if environ is None else environ)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
+from lamina.errors import Invalid
 from lamina.events import Blob, Event, MemoryStated, SessionEnded, Text, ToolReturned, TurnRecorded
 from lamina.runtime import Append, Change, Key, Put, Recorded, Rows
 from lamina.store import Table
@@ -115,7 +116,7 @@ def _said(event: Event, recorded: Recorded, rows: Rows) -> Sequence[Change]:
     session = rows.get("sessions", (event.session,))
     before = Previous(session[2]) if session is not None and session[2] is not None else None
     entry = document(role, name or None, text, before)
-    when = micros(event.when)
+    when = _when(event, recorded)
     turns = (session[1] if session is not None else 0) + 1
     return (
         Put(
@@ -128,6 +129,14 @@ def _said(event: Event, recorded: Recorded, rows: Rows) -> Sequence[Change]:
         Put("turns_fts", (recorded.seq, *entry.columns)),
         Put("sessions", (event.session, turns, entry.previous.text, when, 0)),
     )
+
+
+def _when(event: Event, recorded: Recorded) -> int:
+    """When it happened; when it came, where that cannot be read: the ledger holds every event all the same."""
+    try:
+        return micros(event.when)
+    except Invalid:
+        return recorded.at_us
 
 
 def _text(text: Text, recorded: Recorded) -> str:

@@ -84,7 +84,9 @@ class Query:
         handler = self._verbs.get(verb)
         if handler is None:
             raise Invalid(f"the query service knows no {verb!r}; client and daemon are of different versions")
-        return msgspec.json.encode(await handler(space_of(subject), payload))
+        space = space_of(subject)
+        untoken(space)  # it becomes a folder's name
+        return msgspec.json.encode(await handler(space, payload))
 
     async def _recall(self, space: str, payload: bytes) -> Struct:
         return await recall(self._bus, self._positions, space, _decoded(payload, Recall))
