@@ -13,6 +13,7 @@ from lamina.errors import Invalid, TooLarge
 from lamina.events import MAX_BLOB_BYTES, MAX_INLINE_BYTES, ROLES, Blob, Text
 
 MAX_NAME_CHARS = 1_000
+MAX_WAIT_S = 86_400
 BINARY = "application/octet-stream"
 
 
@@ -93,3 +94,10 @@ def arguments(value: Mapping[str, Any] | None) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise Invalid(f"arguments must be a mapping, not {type(value).__name__}")
     return dict(value)
+
+
+def seconds(value: float, what: str) -> float:
+    """A span of time that can be waited for."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_WAIT_S:
+        raise Invalid(f"{what} must be 0 to {MAX_WAIT_S} seconds, not {value!r}")
+    return float(value)

@@ -194,7 +194,7 @@ class Memory:
             now=times.aware(now) if now is not None else None,
         )
         try:
-            return await self.ask("recall", request, Hits, deadline_s + REPLY_GRACE_S)
+            return await self.ask("recall", request, Hits, inputs.seconds(deadline_s, "deadline_s") + REPLY_GRACE_S)
         except Transient as error:
             part = Degraded("query", str(error), "start the daemon (`lamina up`) or see `lamina status`")
             return Hits(status="unavailable", degraded=(part,))
@@ -230,7 +230,7 @@ class Memory:
         Back-off, dead letters and vectors are not waited for; `layers` may name services, so `["vectors"]`
         waits for them too. `Timeout` says what is behind, `Invalid` names an unknown layer.
         """
-        until = monotonic() + timeout_s
+        until = monotonic() + inputs.seconds(timeout_s, "timeout_s")
         try:
             async with asyncio.timeout(timeout_s):
                 await self._link.emptied()

@@ -190,6 +190,7 @@ class Query:
                     if head:
                         seqs[service] = await self._positions.wait(space, service, head)
         except TimeoutError as error:
+            seqs = {name: await self._positions.seq(space, name) for name in services}
             behind = ", ".join(f"{name} at {seq} of {head}" for name, seq in seqs.items() if seq < head)
             raise Timeout(f"not settled within {request.timeout_s} s: {behind}; see `lamina status`") from error
         return Position(seqs=seqs)
