@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from lamina.errors import Invalid
 
+_CANONICAL_CHARS = len("2026-11-30T09:15:00.000000+09:00")
+_PAST_MICROS = re.compile(r"(\.\d{6})\d+")
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
@@ -31,8 +33,10 @@ def parse(text: str) -> datetime:
     """Read RFC 3339 text with an offset; `Invalid` for anything else."""
     if not _RFC3339.fullmatch(text):
         raise Invalid(f"{text[:80]!r} is not an RFC 3339 time with an offset, such as 2026-11-30T09:15:00+09:00")
+    if len(text) > _CANONICAL_CHARS:  # digits past the microsecond, which the canonical form has not
+        text = _PAST_MICROS.sub(r"\1", text)
     try:
-        value = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text.upper()))
+        value = datetime.fromisoformat(text.upper())
     except ValueError as error:
         raise Invalid(f"{text[:80]!r} is not a date of the calendar") from error
     return _in_range(value)
