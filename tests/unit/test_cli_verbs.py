@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from lamina.cli.parser import load, overview, verb_parser, verbs
 ROOT = Path(__file__).parents[2]
 MANUAL = ROOT / "infra" / "docs" / "cli.md"
 OWN = [load(point) for point in verbs() if point.value.startswith("lamina.")]
+NAMED = re.compile(r"`lamina ([a-z]+)")
 SLOW = ("aiosqlite", "asyncio", "nats", "numpy", "rich", "sqlite3", "structlog")
 
 
@@ -62,6 +64,14 @@ def test_overview_lists_every_verb() -> None:
     assert {line.split()[0] for line in lines if line.startswith("  ") and line.split()[0] in map(name, OWN)} == {
         *map(name, OWN)
     }
+
+
+def test_every_verb_that_a_message_names_is_there() -> None:
+    sources = [file for tree in ("services", "schemas", "infra", "replay") for file in (ROOT / tree).rglob("*.py")]
+    named = {verb: file for file in sources for verb in NAMED.findall(file.read_text(encoding="utf-8"))}
+
+    assert len(named) > 5, "the pattern finds them"
+    assert {verb: file for verb, file in named.items() if verb not in map(name, OWN)} == {}
 
 
 def test_every_schema_is_json() -> None:

@@ -192,5 +192,5 @@ async def check_same(bus: Bus, seq: int, event: Event) -> None:
 def conflict(event: Event) -> Conflict:
     return Conflict(
         f"{event.type} {event.id} in session {event.session!r} was published before with other content: "
-        "give the new one an id of its own, or use correct() to change what is remembered"
+        "give the new one an id of its own"
     )

@@ -273,5 +273,5 @@ def _conflict(entry: Prepared) -> BadRecord:
     return BadRecord.at(
         entry.source,
         f"{label(entry.record)} of session {entry.record.session} is in memory with other content: give the "
-        "conversation an id or the file a name of its own, or correct what is remembered with `lamina correct`",
+        "conversation an id or the file a name of its own",
     )

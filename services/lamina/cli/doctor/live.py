@@ -55,7 +55,7 @@ def room(status: Status) -> Finding:
     found = f"the log answers, {used:.0%} of its room used"
     if used < NEARLY_FULL:
         return ok("bus", found)
-    return warning("bus", found, "raise bus.max_bytes, or `lamina replay trim` once the ledger is verified")
+    return warning("bus", found, "raise bus.max_bytes in config.toml, then `lamina down`")
 
 
 def workers(status: Status) -> list[Finding]:
@@ -69,7 +69,7 @@ def workers(status: Status) -> list[Finding]:
             remedy = "end its process; the daemon or another worker goes on"
             found.append(broken(name, f"no sign of life for {ago_text(min(ages))}", remedy))
         elif service.dead:
-            found.append(warning(name, f"{service.dead} events are parked", "`lamina dead list` gives the reasons"))
+            found.append(warning(name, f"{service.dead} events are parked", "`lamina status` shows the last reason"))
         elif service.errors:
             said = one_line(service.last_error, 200)
             found.append(warning(name, f"{service.errors} errors, the last: {said}", "see `lamina status`"))
