@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import time
@@ -33,11 +34,20 @@ class Home:
     """The folder of one node. Never on a network file system: its locks and its SQLite files need a local one."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        """At `path`, LAMINA_HOME or ~/.lamina; `Invalid` for what is no path or has a `~` of nobody's."""
         chosen = path if path is not None else os.environ.get("LAMINA_HOME", DEFAULT_HOME)
-        self.path = Path(chosen).expanduser().absolute()
+        self.path = _absolute(chosen)
+
+    def require_folder(self) -> None:
+        """`Invalid` where a file stands in the place of the home or of a folder above it."""
+        with translated_os(self.path):
+            standing = next(place for place in (self.path, *self.path.parents) if place.exists())
+            if not standing.is_dir():
+                raise Invalid(f"{standing} is a file; a home is a folder")
 
     def prepare(self) -> None:
         """Make the folders. `Denied` or `DiskFull` when it cannot be; 0700 where secrets lie."""
+        self.require_folder()
         with translated_os(self.path):
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             for folder in (self.bus, self.run, self.outbox, self.spaces):
@@ -96,6 +106,7 @@ class Home:
         Alive is who holds the daemon's lock: a process number may have been given to another program since, or
         belong to a dead child that its parent has not looked after.
         """
+        self.require_folder()
         with translated_os(self.runtime_file):
             if not held(self.daemon_lock):
                 return None
@@ -119,6 +130,22 @@ class Home:
             self.runtime_file.unlink(missing_ok=True)
 
 
+def _absolute(path: str | os.PathLike[str]) -> Path:
+    """The place that a path names, `~` read; the empty path is no place, least of all the current folder."""
+    try:
+        text = os.fspath(path)
+        text.encode()
+        if not text or "\0" in text:
+            raise Invalid(f"the home {text!a} is no path; give a folder, or leave --home and LAMINA_HOME out")
+        return Path(text).expanduser().absolute()
+    except (TypeError, AttributeError) as error:
+        raise Invalid(f"a home must be a path, not {type(path).__name__}") from error
+    except UnicodeEncodeError as error:
+        raise Invalid(f"the home {path!a} is no UTF-8; give a folder with a readable name") from error
+    except RuntimeError as error:
+        raise Invalid(f"the home {str(path)!a} cannot be found: {error}; give a path without ~") from error
+
+
 class Lock:
     """An advisory lock on a file of the home; the kernel gives it back when its holder dies."""
 
@@ -137,8 +164,9 @@ class Lock:
             os.close(handle)
             return False
         self._handle = handle
-        os.ftruncate(handle, 0)
-        os.write(handle, f"{os.getpid()}\n".encode())
+        with contextlib.suppress(OSError):  # a full disk takes no name, but the lock is the kernel's
+            os.ftruncate(handle, 0)
+            os.write(handle, f"{os.getpid()}\n".encode())
         return True
 
     def holder(self) -> int | None:

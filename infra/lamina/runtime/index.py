@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from lamina.store.driver import Connection, translated
+from lamina.store.driver import Connection
 
 DDL = (
     "CREATE TABLE IF NOT EXISTS lanes(lane INTEGER PRIMARY KEY, epoch TEXT NOT NULL, seq INTEGER NOT NULL) STRICT",
@@ -26,8 +26,7 @@ class Index:
         self._db = Connection(path, readonly=False)
 
     async def open(self) -> None:
-        with translated(self._db.path):
-            await self._db
+        await self._db.open()
 
         def make(db: sqlite3.Connection) -> None:
             db.execute("PRAGMA synchronous=FULL")
@@ -48,13 +47,7 @@ class Index:
     async def advance(self, epoch: str, seqs: Mapping[int, int]) -> None:
         """Write lane positions, after every view they stand for is durable."""
         rows = [(lane, epoch, seq) for lane, seq in seqs.items()]
-
-        def write(db: sqlite3.Connection) -> None:
-            db.execute("BEGIN IMMEDIATE")  # in autocommit mode each row would be fsynced by itself
-            db.executemany("INSERT OR REPLACE INTO lanes VALUES(?, ?, ?)", rows)
-            db.execute("COMMIT")
-
-        await self._db.run(write)
+        await self._db.transaction(lambda db: db.executemany("INSERT OR REPLACE INTO lanes VALUES(?, ?, ?)", rows))
 
     async def set_due(self, changed: Mapping[str, int | None]) -> None:
         """When each space is due from now on; None: not at all."""
@@ -62,12 +55,10 @@ class Index:
         rows = [(space, at) for space, at in changed.items() if at is not None]
 
         def write(db: sqlite3.Connection) -> None:
-            db.execute("BEGIN IMMEDIATE")
             db.executemany("DELETE FROM due WHERE space = ?", gone)
             db.executemany("INSERT OR REPLACE INTO due VALUES(?, ?)", rows)
-            db.execute("COMMIT")
 
-        await self._db.run(write)
+        await self._db.transaction(write)
 
     async def due(self) -> dict[str, int]:
         """All spaces that are due some time."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from msgspec import Raw, Struct
 
 from lamina import events
 from lamina.bus import Bus, Message, Outgoing, blobs
-from lamina.errors import Conflict, Invalid
+from lamina.errors import Invalid
 from lamina.home import Home
 from lamina.ids import derived_id, event_subject
 from lamina.log import get_logger
@@ -29,6 +30,8 @@ from lamina.times import micros, parse
 
 ARRIVED = "Lamina-Arrived"
 BATCH = 500
+DAMAGED = "log.damaged"
+CHOOSE = "move the folder of the space away to keep the log's events, or use another stream to keep the ledger's"
 log = get_logger()
 
 
@@ -47,8 +50,11 @@ def arrival_us(message: Message) -> int:
     return int(text) if text.isdigit() else message.at_us
 
 
-def ledger_lines(folder: Path) -> Iterator[Line]:
-    """The whole lines of a ledger, in log order; a torn last one is left out. `Invalid` names a broken line."""
+def ledger_lines(folder: Path, damaged: list[str] | None = None) -> Iterator[Line]:
+    """The whole lines of a ledger, in log order; a torn last one is left out.
+
+    A line that is none is named in `damaged` and passed over; without such a list it is `Invalid`.
+    """
     for path in sorted(folder.glob("*.jsonl")):
         with translated_os(path), path.open("rb") as file:
             for number, line in enumerate(file, 1):
@@ -56,23 +62,28 @@ def ledger_lines(folder: Path) -> Iterator[Line]:
                     break
                 try:
                     yield msgspec.json.decode(line, type=Line)
-                except msgspec.MsgspecError as error:
-                    raise Invalid(
-                        f"{path}, line {number}: no ledger line ({error}); restore it from a copy"
-                    ) from error
+                except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                    where = f"{path}, line {number}: no ledger line ({error})"
+                    if damaged is None:
+                        raise Invalid(f"{where}; restore it from a copy") from error
+                    damaged.append(where)
 
 
 async def refill(home: Home, bus: Bus) -> list[str]:
     """Publish every ledger that is not of the log's epoch; the spaces (tokens) whose views must be made again.
 
-    `Conflict` when the log holds events of such a space that the ledger does not know: two histories of one
-    space are for a person to choose between.
+    A space of which the log holds events that its ledger does not know is left alone and said: two histories of
+    one space are for a person to choose between, and until then its views stand still. Of a damaged ledger the
+    lines that can be read are published, and the folder is kept as `log.damaged/`.
     """
     done = []
     for root in sorted(path for path in home.spaces.glob("*") if path.is_dir()):
         aside = root / "log.old"
-        epoch = ledger_epoch(root)
-        if not aside.exists() and epoch not in (None, bus.epoch):
+        if not aside.exists() and ledger_epoch(root) not in (None, bus.epoch):
+            strangers = await _there(bus, root.name) - _ids(root / "log")
+            if strangers:
+                log.error("refill_refused", space=root.name, strangers=len(strangers), remedy=CHOOSE)
+                continue
             with translated_os(root):
                 (root / "log").rename(aside)
                 sync_folder(root)
@@ -83,26 +94,31 @@ async def refill(home: Home, bus: Bus) -> list[str]:
 
 
 def refilled(home: Home, space: str) -> bool:
-    """Remove `log.old/` of a space once its new ledger holds every event of it."""
+    """Remove `log.old/` of a space once its new ledger holds every event of it; a damaged one is kept, renamed."""
     root = home.spaces / space
-    if not _ids(root / "log.old") <= _ids(root / "log"):
+    damaged: list[str] = []
+    if not _ids(root / "log.old", damaged) <= _ids(root / "log"):
         return False
     with translated_os(root):
-        shutil.rmtree(root / "log.old")
+        if not damaged:
+            shutil.rmtree(root / "log.old")
+            return True
+        log.error("ledger_damaged", space=space, lines=len(damaged), first=damaged[0], kept=DAMAGED)
+        (root / "log.old").rename(root / f"{DAMAGED}-{time.time_ns() // 1000}")
     return True
 
 
 async def _publish(bus: Bus, space: str, folder: Path, blob_folder: Path) -> int:
+    """Publish what of a ledger the log does not hold; how many that were."""
     there = await _there(bus, space)
-    known: set[str] = set()
     batch: list[Outgoing] = []
     published = 0
-    for line in ledger_lines(folder):
+    for line in ledger_lines(folder, []):
         raw = _raw(line)
         name, event = _named(raw)
-        known.add(name)
         if name in there:
             continue
+        there.add(name)
         if event is not None:
             await _publish_blobs(bus, space, event, blob_folder)
         headers: Mapping[str, str] = {ARRIVED: str(micros(parse(line.at)))}
@@ -114,11 +130,6 @@ async def _publish(bus: Bus, space: str, folder: Path, blob_folder: Path) -> int
     if batch:
         await bus.publish_batch(batch)
         published += len(batch)
-    if there - known:
-        raise Conflict(
-            f"{folder}: the log holds {len(there - known)} events of this space that its ledger does not: "
-            "move the folder of the space away to keep the log's, or use another stream"
-        )
     return published
 
 
@@ -160,5 +171,5 @@ async def _publish_blobs(bus: Bus, space: str, event: events.Event, folder: Path
             await blobs.put(bus, space, path, media_type=blob.media_type)
 
 
-def _ids(folder: Path) -> set[str]:
-    return {_named(_raw(line))[0] for line in ledger_lines(folder)}
+def _ids(folder: Path, damaged: list[str] | None = None) -> set[str]:
+    return {_named(_raw(line))[0] for line in ledger_lines(folder, damaged if damaged is not None else [])}

@@ -6,6 +6,7 @@ extensions; Python's own build often does neither. Its errors are not sqlite3's,
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -92,6 +93,31 @@ class Connection(aiosqlite.Connection):
     def __init__(self, path: Path, *, readonly: bool) -> None:
         self.path = path
         super().__init__(lambda: connect(path, readonly=readonly), 64)
+
+    async def open(self) -> None:
+        """Connect; when that fails no thread is left behind. Errors are translated."""
+        try:
+            with translated(self.path):
+                await self
+        except BaseException:
+            await asyncio.to_thread(self._thread.join)
+            raise
+
+    async def transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """`work` inside one `BEGIN IMMEDIATE`: all of it or, when it raises, nothing."""
+
+        def whole(db: sqlite3.Connection) -> T:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                result = work(db)
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+            return result
+
+        return await self.run(whole)
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """`work(connection)` on the connection's thread, errors translated."""

@@ -18,7 +18,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from lamina.errors import Busy, Unavailable
-from lamina.store.driver import Connection, driver, translated
+from lamina.store.driver import Connection
 
 T = TypeVar("T")
 STEPS_PER_LOOK = 2_000
@@ -114,24 +114,19 @@ class View:
         """Connect and make the tables. Raises `Damaged` when the file is no database, `Denied`, `DiskFull`."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
 
-        def tables(db: sqlite3.Connection) -> None:
-            if db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").fetchone():
-                return
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                for statement in RUNTIME_DDL.split(";"):
-                    db.execute(statement)
-                for table in self.tables.values():
-                    for statement in table.ddl.split(";"):
-                        db.execute(statement)
-                db.execute("COMMIT")
-            except driver.Error:
-                db.execute("ROLLBACK")
-                raise
+        def made(db: sqlite3.Connection) -> bool:
+            return db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").fetchone() is not None
 
-        with translated(self.path):
-            await self._db
-        await self._db.run(tables)
+        def tables(db: sqlite3.Connection) -> None:
+            if made(db):
+                return
+            for ddl in (RUNTIME_DDL, *(table.ddl for table in self.tables.values())):
+                for statement in ddl.split(";"):
+                    db.execute(statement)
+
+        await self._db.open()
+        if not await self._db.run(made):
+            await self._db.transaction(tables)
         self._identity = identity(self.path)
 
     @property
@@ -145,19 +140,7 @@ class View:
         The lock is the fence between two workers of one view: whoever waits for it sees what the other did.
         Cancelling the await does not cut the work in half. `Busy` when the lock is not had in 2 s.
         """
-
-        def whole(db: sqlite3.Connection) -> T:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                result = work(db)
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
-            return result
-
-        return await self._db.run(whole)
+        return await self._db.transaction(work)
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """`work` on the writing connection, outside a transaction: it sees what was committed last."""
@@ -220,8 +203,7 @@ class ViewReader:
             raise Unavailable(f"{self.link.stem}: there is no view here yet")
         self.n = n
         db = Connection(path, readonly=True)
-        with translated(self.link):
-            await db
+        await db.open()
         self._db, self._identity = db, found
         return db
 
