@@ -5,19 +5,21 @@ structlog takes a tenth of a second to load and most processes never log, so it 
 
 from __future__ import annotations
 
+import contextlib
+import io
 import logging
 import sys
-from typing import Any
+from typing import Any, TextIO, cast
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _level = "warning"
-_configured = False
+_made_once: Any = None
 
 
 def configure(level: str = "warning") -> None:
     """What this process logs from now on; called in `main`. `level` is one of debug, info, warning, error."""
-    global _level, _configured
-    _level, _configured = level, False
+    global _level, _made_once
+    _level, _made_once = level, None
 
 
 class Logger:
@@ -41,26 +43,41 @@ class Logger:
 
     def _say(self, level: str, event: str, data: dict[str, Any]) -> None:
         if LEVELS[level] >= LEVELS[_level]:
-            _set_up()
-            import structlog
+            global _made_once
+            if _made_once is None:
+                _made_once = _made()
+            _made_once.log(LEVELS[level], event, **data)
 
-            structlog.get_logger().log(LEVELS[level], event, **data)
+
+class _Lossy(io.TextIOBase):
+    """A stream that loses a line rather than its process: a full disk must not end a daemon that could wait."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
 
 
 def get_logger() -> Logger:
     return Logger()
 
 
-def _set_up() -> None:
-    global _configured
-    if _configured:
-        return
+def _made() -> Any:
+    """A logger of our own: the structlog settings of a host program that uses the client are left alone."""
     import structlog
 
     renderer: structlog.typing.Processor = structlog.processors.JSONRenderer()
     if sys.stderr.isatty():  # plain: a pretty traceback shows local variables, credentials among them
         renderer = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
-    structlog.configure(
+    return structlog.wrap_logger(
+        structlog.PrintLogger(cast(TextIO, _Lossy(sys.stderr))),
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
@@ -69,6 +86,4 @@ def _set_up() -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[_level]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-    _configured = True

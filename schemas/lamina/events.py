@@ -263,6 +263,8 @@ def make_raw(
     if len(data) > 2 * MAX_INLINE_BYTES:
         raise TooLarge(f"event data of {len(data)} bytes; at most {2 * MAX_INLINE_BYTES} stand in an event")
     for label, value in (("space", space), ("session", session), ("agent", agent), ("project", project)):
+        if not isinstance(value, str):
+            raise Invalid(f"{label} must be text, not {value.__class__.__name__}")
         try:
             token(value)
         except TooLarge as error:

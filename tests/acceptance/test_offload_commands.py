@@ -10,7 +10,7 @@ from typing import Any
 
 from lamina.client import Memory
 from lamina.home import Home
-from tests.support.running import daemon
+from tests.support.whole import daemon
 
 LONG = "\n".join(f"line {n}: value_{n} = {n}" for n in range(400))
 

@@ -17,7 +17,7 @@ from lamina.context.shapes import Provider
 from lamina.errors import Invalid
 from lamina.home import Home
 from lamina.requests import Cuts, CutsAre, FitState, FitStateIs, Savings, SavingsAre
-from tests.support.running import daemon
+from tests.support.whole import daemon
 
 SOURCE = "\n".join(f"def function_{n}(value):\n    return value + {n}" for n in range(400))
 

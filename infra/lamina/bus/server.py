@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -21,7 +22,7 @@ from msgspec import Struct
 from lamina.bus import process
 from lamina.bus.monitor import monitored, wait_ready
 from lamina.bus.nats import Credentials
-from lamina.errors import Busy, Closed, Denied, Invalid, LaminaError, Timeout, Unavailable
+from lamina.errors import Busy, Closed, Denied, DiskFull, Invalid, LaminaError, Timeout, Unavailable
 from lamina.log import get_logger
 
 START_S = 10.0
@@ -114,6 +115,8 @@ class Server:
             await self._spawn(binary, timeout_s)
         except OSError as error:
             self._unlock()
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise DiskFull(f"the disk of {self.folder} is full: make room, then start again") from error
             raise Denied(f"the bus folder {self.folder} cannot be used: {error}") from error
         except BaseException:
             await self._end_child()

@@ -114,6 +114,8 @@ class Daemon:
                     await self._stop.wait()
             if not lock.in_place:  # the folder alone tells nothing: somebody may have made it again
                 self.stop("the home is gone")
+            if monitor_url and not (self._home.bus / "credentials.json").exists():
+                self.stop("the bus folder is gone; the next start refills the log from the ledgers")
             if self._idle_exit_s is not None and monitor_url:
                 if await _clients(monitor_url) > 0:
                     idle_since = time.monotonic()

@@ -28,6 +28,7 @@ class SyncMemory:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="lamina-sync", daemon=True)
         self._memory: Memory | None = None
+        self._pid = os.getpid()
 
     @classmethod
     def open(
@@ -134,6 +135,8 @@ class SyncMemory:
 
     def close(self) -> None:
         """Idempotent."""
+        if self._pid != os.getpid():
+            self._memory = None  # a forked copy: loop, thread and connection are the parent's
         if self._memory is not None:
             memory, self._memory = self._memory, None
             asyncio.run_coroutine_threadsafe(memory.close(), self._loop).result()
@@ -149,6 +152,8 @@ class SyncMemory:
 
     @property
     def _open(self) -> Memory:
+        if self._pid != os.getpid():
+            raise Closed("this SyncMemory was opened in another process; open one in this one")
         if self._memory is None:
             raise Closed("this SyncMemory was closed; open another one")
         return self._memory

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 
+import msgspec
+
+from lamina.errors import Invalid
 from lamina.query.keywords import TURN_COLUMNS
 from lamina.records import Link
 from lamina.requests import (
@@ -21,6 +24,7 @@ from lamina.requests import (
 from lamina.times import from_micros, text_of
 
 MAX_PAGE = 1_000
+MAX_PAGE_BYTES = 700_000
 
 
 def known(db: sqlite3.Connection, request: Known) -> KnownIds:
@@ -33,7 +37,7 @@ def known(db: sqlite3.Connection, request: Known) -> KnownIds:
 
 
 def turns(db: sqlite3.Connection, request: Turns) -> TurnPage:
-    """A page in log order; with `newest`, the last ones."""
+    """A page in log order; with `newest`, the last ones. It ends before it is too long for one answer of the bus."""
     limit = max(1, min(request.limit, MAX_PAGE))
     where, values = "seq > ?", [request.after]
     arguments: list[int | str] = list(values)
@@ -42,9 +46,17 @@ def turns(db: sqlite3.Connection, request: Turns) -> TurnPage:
         arguments.append(request.session)
     order = "DESC" if request.newest else "ASC"
     sql = f"SELECT {TURN_COLUMNS} FROM turns WHERE {where} ORDER BY seq {order} LIMIT ?"  # noqa: S608 - own names
-    rows = db.execute(sql, (*arguments, limit + 1)).fetchall()
-    page = [_turn(row) for row in rows[:limit]]
-    return TurnPage(turns=tuple(reversed(page) if request.newest else page), more=len(rows) > limit)
+    page: list[Turn] = []
+    left = MAX_PAGE_BYTES
+    more = False
+    for row in db.execute(sql, (*arguments, limit + 1)):
+        turn = _turn(row)
+        left -= len(msgspec.json.encode(turn))
+        if len(page) == limit or (left < 0 and page):
+            more = True
+            break
+        page.append(turn)
+    return TurnPage(turns=tuple(reversed(page) if request.newest else page), more=more)
 
 
 def sessions(db: sqlite3.Connection, request: Sessions) -> SessionPage:
@@ -61,9 +73,11 @@ def sessions(db: sqlite3.Connection, request: Sessions) -> SessionPage:
 
 
 def why(db: sqlite3.Connection, request: Why) -> Chain:
-    """The turn with this id (an event id, or a turn_id or call_id of the caller's own)."""
+    """The turn with this id (an event id, or a turn_id or call_id of the caller's own); `Invalid` without one."""
+    if not request.id:
+        raise Invalid("why needs an id: of a memory, or a turn_id or call_id of your own")
     rows = db.execute(
-        f"SELECT {TURN_COLUMNS} FROM turns WHERE id = ? OR turn_id = ? ORDER BY seq",  # noqa: S608 - own names
+        f"SELECT {TURN_COLUMNS} FROM turns WHERE id = ? OR turn_id = ? AND turn_id <> '' ORDER BY seq",  # noqa: S608 - own names
         (request.id, request.id),
     )
     return Chain(

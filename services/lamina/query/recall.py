@@ -23,6 +23,8 @@ MAX_DEADLINE_S = 60.0
 WAIT_SHARE = 0.7
 """Of the deadline, how much may pass in waiting for `min_seq` or for a view; the rest is for the search."""
 CUT = " […]"
+MAX_ANSWER_BYTES = 600_000
+"""What one answer of the bus can carry, with room for the last item."""
 
 
 def checked(request: Recall) -> Recall:
@@ -46,8 +48,11 @@ async def recall(bus: Bus, positions: Positions, space: str, request: Recall) ->
     degraded: list[Degraded] = []
     try:
         head = await _head(bus, space, until_s)
+        if request.min_seq > head:
+            why = f"min_seq {request.min_seq} is beyond the log's end {head} for this space"
+            degraded.append(Degraded("log", why, "give the seq of an Accepted of this space"))
         if head == 0:
-            return Hits(status="none")
+            return Hits(status="none", degraded=tuple(degraded))
         floor = max(1, min(request.min_seq, head))
         await _reach(positions, space, floor, started + WAIT_SHARE * request.deadline_s, degraded)
 
@@ -86,12 +91,22 @@ async def _head(bus: Bus, space: str, until_s: float) -> int:
 
 async def _reach(positions: Positions, space: str, seq: int, until_s: float, degraded: list[Degraded]) -> None:
     """Wait for the journal to be at `seq`; where it does not get there, say so and go on."""
+    looked = False
     try:
         async with asyncio.timeout(max(0.0, until_s - time.monotonic())):
-            await positions.wait(space, "journal", seq)
+            at = await positions.seq(space, "journal")
+            looked = True
+            if at < seq:
+                await positions.wait(space, "journal", seq)
     except TimeoutError:
-        why = f"its view is at {await positions.seq(space, 'journal')}, {seq} was asked for"
-        degraded.append(Degraded("journal", why, "ask again; see `lamina status` if it does not move"))
+        if not looked:
+            why = f"its view was not looked at in time; {seq} was asked for"
+            degraded.append(Degraded("journal", why, "ask again with a longer deadline_s"))
+            return
+        at = await positions.seq(space, "journal")
+        if at < seq:
+            why = f"its view is at {at}, {seq} was asked for"
+            degraded.append(Degraded("journal", why, "ask again; see `lamina status` if it does not move"))
 
 
 def _pool(request: Recall) -> int:
@@ -103,16 +118,18 @@ def _items(found: Sequence[Found], space: str, request: Recall) -> tuple[Item, .
     """The best that fit the limit and the budget; a first one too long for all of it is cut, and marked so."""
     items: list[Item] = []
     left = request.budget_tokens
+    room = MAX_ANSWER_BYTES
     for one in found:
         if len(items) == request.limit or left < MIN_TOKENS:
             break
         text, size = one.turn.text, count(one.turn.text)
-        if size > left:
+        if size > left or len(text.encode()) > room:
             if items:
                 continue
-            text = text[: max(1, len(text) * left // (size + 1) - len(CUT))] + CUT
-            size = left
+            text = text[: max(1, min(len(text) * left // (size + 1), room // 4) - len(CUT))] + CUT
+            size = min(size, left)
         left -= size
+        room -= len(text.encode())
         items.append(_item(one, text, space))
     return tuple(items)
 
