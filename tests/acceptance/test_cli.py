@@ -308,6 +308,28 @@ def test_config_prints_a_config_and_its_sources(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "arguments", [("status",), ("down",), ("show", "spaces"), ("show", "canvas"), ("recall", "x")], ids=" ".join
+)
+def test_a_file_is_no_home_for_any_verb(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    (tmp_path / "file").write_text("")
+
+    refused(lamina(*arguments, home=tmp_path / "file"), 1, "Invalid", "file is a file; a home is a folder")
+
+
+@pytest.mark.parametrize("home", ["", "~nobody-of-that-name/x", b"/home-\xff"], ids=ascii)
+def test_a_home_that_is_no_path_is_refused(home: str | bytes) -> None:
+    refused(lamina("--home", os.fsdecode(home), "status"), 1, "Invalid", "the home")
+    refused(lamina("status", LAMINA_HOME=os.fsdecode(home)), 1, "Invalid", "the home")
+
+
+def test_times_without_their_offset_say_that_they_are_utc(home: Path) -> None:
+    for what in ("sessions", "spaces"):
+        shown = done(lamina("show", what, "--space", SPACE, home=home))
+
+        assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d UTC  ", shown, re.MULTILINE), shown
+
+
 def test_wrong_log_level_names_the_right_ones() -> None:
     refused(lamina("status", LAMINA_LOG_LEVEL="loud"), 1, "LAMINA_LOG_LEVEL", "warning")
 

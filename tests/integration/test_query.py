@@ -121,22 +121,79 @@ WRONG: list[dict[str, Any]] = [
     {"limit": 0},
     {"limit": 10_000},
     {"limit": "x"},
+    {"limit": None},
     {"budget_tokens": 0},
+    {"budget_tokens": 1.5},
+    {"min_seq": "1"},
+    {"min_seq": 1.0},
     {"deadline_s": 0},
     {"deadline_s": -1.0},
     {"deadline_s": 1e9},
     {"deadline_s": float("nan")},
+    {"deadline_s": "1"},
+    {"deadline_s": None},
     {"layers": ["l9"]},
+    {"layers": "l0"},
+    {"layers": 5},
+    {"layers": [0]},
     {"now": "yesterday"},
     {"session": "\ud800"},
     {"where": Where(sessions=("\ud800",))},
 ]
 
 
+NAMED_OTHERWISE = {"now": "RFC 3339", "session": "cannot be sent", "where": "cannot be sent"}
+
+
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: ",".join(f"{k}={str(v)[:20]!a}" for k, v in wrong.items()))
 async def test_a_wrong_request_is_invalid(alice: Memory, wrong: dict[str, Any]) -> None:
-    with pytest.raises(Invalid):
+    (name,) = wrong
+    with pytest.raises(Invalid, match=NAMED_OTHERWISE.get(name, name.removesuffix("s"))):
         await alice.recall(**{"query": "tea", **wrong})
+
+
+async def test_a_wrong_argument_is_invalid_and_named(home: Home, alice: Memory) -> None:
+    wrong: Any
+    for wrong in ("8000", None, 8e3):
+        with pytest.raises(Invalid, match="window_tokens"):
+            await alice.context([{"role": "user", "content": "hi"}], session="s", window_tokens=wrong)
+    for wrong in ("l0", 5, [None]):
+        with pytest.raises(Invalid, match="layers"):
+            await alice.settled(1, layers=wrong)
+    for wrong in ("", None, 5):
+        with pytest.raises(Invalid, match="id"):
+            await alice.why(wrong)
+    with pytest.raises(Invalid, match="url"):
+        Memory.open(space="alice", home=home.path, url=5)  # type: ignore[arg-type]
+
+
+async def test_an_empty_id_is_no_turn_without_one(alice: Memory) -> None:
+    with pytest.raises(Invalid, match="needs an id"):
+        await alice.ask("why", requests.Why(id=""), requests.Chain)
+    own = await alice.turn("user", "with an id of its own", session="s", turn_id="t1")
+    await alice.turn("user", "without one", session="s")
+    await alice.settled(10)
+
+    assert [link.id for link in await alice.why("t1")] == [own.id]
+    with pytest.raises(Invalid, match="needs an id"):
+        await alice.ask("why", requests.Why(id=""), requests.Chain)
+
+
+async def test_to_wait_no_time_for_what_is_folded_succeeds(alice: Memory) -> None:
+    await alice.turn("user", "hi", session="s")
+    await alice.settled(10)
+
+    await alice.settled(0)
+
+
+async def test_a_view_not_looked_at_in_time_is_not_said_to_be_behind(alice: Memory) -> None:
+    accepted = await alice.turn("user", "hello", session="s")
+    await alice.settled(10)
+    for deadline_s in (1e-9, 1e-6, 1e-4):
+        hits = await alice.recall("hello", min_seq=accepted.seq, deadline_s=deadline_s)
+
+        assert hits.status == "found" or hits.degraded
+        assert [part.why for part in hits.degraded if "view is at" in part.why] == []
 
 
 async def test_unknown_names_are_invalid(alice: Memory) -> None:
@@ -193,12 +250,16 @@ async def test_settled_names_what_is_behind(alice: Memory) -> None:
         await alice.ask("settled", request, requests.Position)
 
 
-async def test_a_position_that_does_not_come_is_named_and_the_rest_answered(alice: Memory) -> None:
+async def test_a_position_that_does_not_come_is_named_and_the_rest_answered(home: Home, alice: Memory) -> None:
     accepted = await alice.turn("user", "hello world", session="s")
     await alice.settled(10)
     hits = await alice.recall("hello", min_seq=(accepted.seq or 0) + 50, deadline_s=0.5)
 
     assert hits.status == "found"
+    assert [part.why for part in hits.degraded] == ["min_seq 51 is beyond the log's end 1 for this space"]
+    async with Memory.open(space="nobody", home=home.path) as nobody:
+        empty = await nobody.recall("hello", min_seq=5)
+    assert (empty.status, len(empty.degraded)) == ("none", 1)
 
 
 async def test_without_a_daemon_recall_is_unavailable_and_reads_raise(home: Home) -> None:

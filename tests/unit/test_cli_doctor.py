@@ -248,7 +248,12 @@ def test_services() -> None:
     told(live.workers(status_with(service()))[0], "broken", "nobody", "lamina worker atoms")
     told(live.workers(status_with(service(60.0)))[0], "broken", "no sign of life for 1 min")
     told(live.workers(status_with(service(60.0, 0.1)))[0], "ok")
-    told(live.workers(status_with(service(0.1, dead=3)))[0], "warning", "3 events", "`lamina status` shows the last reason")
+    told(
+        live.workers(status_with(service(0.1, dead=3)))[0],
+        "warning",
+        "3 events",
+        "`lamina status` shows the last reason",
+    )
     told(live.workers(status_with(service(0.1, errors=2)))[0], "warning", "2 errors", "it broke")
 
 

@@ -8,10 +8,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from lamina.errors import Conflict, Denied, LaminaError
+from lamina.errors import Conflict, Denied, Invalid
 from lamina.home import Home, Lock, Runtime, held
 
 NOBODY = 65_534
@@ -40,6 +41,26 @@ def test_is_where_it_is_told_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert Home().path == tmp_path / ".lamina"
 
 
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("", "is no path"),
+        ("a\0b", "is no path"),
+        ("~no such user/x", "without ~"),
+        ("/home-\udcff", "is no UTF-8"),
+        (b"/home", "must be a path, not bytes"),
+        (5, "must be a path, not int"),
+    ],
+)
+def test_what_is_no_place_is_no_home(path: Any, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Invalid, match=why):
+        Home(path)
+    if isinstance(path, str) and "\0" not in path:
+        monkeypatch.setenv("LAMINA_HOME", path)
+        with pytest.raises(Invalid, match=why):
+            Home()
+
+
 def test_keeps_secrets_to_its_owner(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.prepare()
@@ -65,8 +86,9 @@ def test_where_a_file_stands_no_home_can_be(tmp_path: Path, below: str) -> None:
     (tmp_path / "file").write_text("")
     home = Home(tmp_path / "file" / below)
 
-    with pytest.raises(LaminaError, match="file"):
-        home.prepare()
+    for use in (home.prepare, home.runtime, home.require_folder):
+        with pytest.raises(Invalid, match="/file is a file; a home is a folder"):
+            use()
 
 
 def test_an_unreadable_home_is_denied(tmp_path: Path) -> None:

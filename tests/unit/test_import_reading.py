@@ -156,7 +156,7 @@ def test_what_is_no_log_is_refused_with_a_reason(tmp_path: Path, data: bytes, wh
 def test_no_such_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="cannot be opened"):
         open_log(tmp_path / "none")
-    with pytest.raises(Invalid, match="cannot be opened"):
+    with pytest.raises(Invalid, match="is a folder; name the files in it"):
         open_log(tmp_path)
     with pytest.raises(Invalid, match="unknown; there are auto, claude-code"):
         open_log(__file__, "word")

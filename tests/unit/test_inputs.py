@@ -103,3 +103,22 @@ def test_a_wait_is_a_number_of_seconds(value: Any) -> None:
     with pytest.raises(Invalid, match="deadline_s"):
         inputs.seconds(value, "deadline_s")
     assert inputs.seconds(2, "deadline_s") == 2.0
+
+
+@pytest.mark.parametrize("value", ["5", 5.0, None, True, [5], float("nan")])
+def test_a_whole_number_is_an_int(value: Any) -> None:
+    with pytest.raises(Invalid, match="limit must be a whole number"):
+        inputs.whole(value, "limit")
+    assert inputs.whole(-5, "limit") == -5
+
+
+def test_names_are_a_list_of_texts_or_none() -> None:
+    assert inputs.names(None, "layers") is None
+    assert inputs.names(["l0", "l1"], "layers") == ("l0", "l1")
+    assert inputs.names({"l0"}, "layers") == ("l0",)
+    wrong: tuple[Any, ...] = (5, b"l0", [5], [None], iter(["l0"]))
+    for value in wrong:
+        with pytest.raises(Invalid, match="layers must be a list of names"):
+            inputs.names(value, "layers")
+    with pytest.raises(Invalid, match=r"a list of names: \['l0'\], not 'l0'"):
+        inputs.names("l0", "layers")

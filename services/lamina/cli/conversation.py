@@ -58,6 +58,11 @@ def moment_text(time: str) -> str:
     return time[:16].replace("T", " ")
 
 
+def utc_text(time: str) -> str:
+    """`2026-11-30 00:15 UTC`, of a time in UTC: one that a view keeps without the offset it was given with."""
+    return f"{moment_text(time)} UTC"
+
+
 def _when(time: str) -> datetime | None:
     try:
         return parse(time)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -101,3 +101,21 @@ def seconds(value: float, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_WAIT_S:
         raise Invalid(f"{what} must be 0 to {MAX_WAIT_S} seconds, not {value!r}")
     return float(value)
+
+
+def whole(value: int, what: str) -> int:
+    """A whole number; which of them have a meaning is for who answers to say."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise Invalid(f"{what} must be a whole number, not {type(value).__name__}")
+    return value
+
+
+def names(value: Collection[str] | None, what: str) -> tuple[str, ...] | None:
+    """Some names, or None for all. One text alone is `Invalid`: its letters would be taken for names."""
+    if value is None:
+        return None
+    if isinstance(value, str | bytes):
+        raise Invalid(f"{what} must be a list of names: [{value[:40]!a}], not {value[:40]!a}")
+    if not isinstance(value, Collection) or not all(isinstance(one, str) for one in value):
+        raise Invalid(f"{what} must be a list of names, not {type(value).__name__}")
+    return tuple(value)

@@ -150,7 +150,9 @@ class Memory:
         list each time, or the list last answered with what came since. Raises `Invalid` for a list that no
         provider would take, `TooLarge` where even the least cannot fit, and whatever recording raises.
         """
-        fitted, told = await self._contexts.fit(messages, inputs.session_id(session), window_tokens)
+        fitted, told = await self._contexts.fit(
+            messages, inputs.session_id(session), inputs.whole(window_tokens, "window_tokens")
+        )
         if told is not None:
             await self._record(told, (), session, None, None)
         return fitted
@@ -182,19 +184,22 @@ class Memory:
         At most `limit` items and `budget_tokens` tokens, within `deadline_s`. `min_seq` (an `Accepted.seq`)
         waits for that event to be searchable. Raises `Invalid` for wrong arguments and nothing else.
         """
+        wait_s = inputs.seconds(deadline_s, "deadline_s")
+        if not wait_s:
+            raise Invalid("deadline_s must be above 0 seconds")
         request = Recall(
             query=_query(query),
             session=session or "",
-            limit=limit,
-            budget_tokens=budget_tokens,
-            layers=tuple(layers) if layers is not None else None,
+            limit=inputs.whole(limit, "limit"),
+            budget_tokens=inputs.whole(budget_tokens, "budget_tokens"),
+            layers=inputs.names(layers, "layers"),
             where=where or Where(),
-            deadline_s=deadline_s,
-            min_seq=min_seq or 0,
+            deadline_s=wait_s,
+            min_seq=inputs.whole(min_seq, "min_seq") if min_seq is not None else 0,
             now=times.aware(now) if now is not None else None,
         )
         try:
-            return await self.ask("recall", request, Hits, inputs.seconds(deadline_s, "deadline_s") + REPLY_GRACE_S)
+            return await self.ask("recall", request, Hits, wait_s + REPLY_GRACE_S)
         except Transient as error:
             part = Degraded("query", str(error), "start the daemon (`lamina up`) or see `lamina status`")
             return Hits(status="unavailable", degraded=(part,))
@@ -221,7 +226,9 @@ class Memory:
         return await self.ask("read", request, Part, READ_S)
 
     async def why(self, id: str) -> tuple[WhyLink, ...]:
-        """The chain from a memory (its id, or a `turn_id` of yours) to the events it came from."""
+        """The chain from a memory (its id, or a `turn_id` of yours) to the events it came from; `Invalid` for ""."""
+        if not isinstance(id, str) or not id:
+            raise Invalid("id must be the id of a memory, or a turn_id or call_id of yours")
         return (await self.ask("why", Why(id=id), Chain, 5.0)).links
 
     async def settled(self, timeout_s: float = 30.0, layers: Sequence[str] | None = None) -> None:
@@ -231,13 +238,14 @@ class Memory:
         waits for them too. `Timeout` says what is behind, `Invalid` names an unknown layer.
         """
         until = monotonic() + inputs.seconds(timeout_s, "timeout_s")
+        names = inputs.names(layers, "layers")
         try:
             async with asyncio.timeout(timeout_s):
                 await self._link.emptied()
         except TimeoutError as error:
             raise Timeout(f"events still wait in the outbox after {timeout_s} s: the log is away") from error
         left_s = max(0.0, until - monotonic())
-        request = Settled(timeout_s=left_s, layers=tuple(layers) if layers is not None else None)
+        request = Settled(timeout_s=left_s, layers=names)
         await self.ask("settled", request, Position, left_s + REPLY_GRACE_S)
 
     async def close(self) -> None:
@@ -327,6 +335,8 @@ class Opening:
             raise Invalid("a space is needed: the name of the user, agent or project whose memory this is")
         for value in (space, agent, project):
             ids.token(value)
+        if url is not None and not isinstance(url, str):
+            raise Invalid(f"url must be text such as nats://127.0.0.1:4222, not {type(url).__name__}")
         self._arguments = (space, agent, project)
         self._home = home
         self._url = url

@@ -90,6 +90,8 @@ def open_log(path: str | Path, format: str = "auto") -> Log:
         raw = Path(path).open("rb", buffering=0)  # noqa: SIM115  the Log owns and closes it
     except PermissionError as error:
         raise Denied(f"{file} may not be read: {error.strerror}") from error
+    except IsADirectoryError as error:
+        raise Invalid(f"{file} is a folder; name the files in it") from error
     except (OSError, ValueError) as error:
         raise Invalid(f"{file} cannot be opened: {error}") from error
     try:

@@ -120,6 +120,7 @@ def _recall_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(context: Context, options: argparse.Namespace) -> int:
+    context.home.require_folder()  # a view or a file that is not there is no error below
     return SHOWS[options.what].run(context, options, with_memory)
 
 

@@ -6,7 +6,6 @@ import sqlite3
 
 import msgspec
 
-from lamina.errors import Invalid
 from lamina.query.keywords import TURN_COLUMNS
 from lamina.records import Link
 from lamina.requests import (
@@ -73,9 +72,7 @@ def sessions(db: sqlite3.Connection, request: Sessions) -> SessionPage:
 
 
 def why(db: sqlite3.Connection, request: Why) -> Chain:
-    """The turn with this id (an event id, or a turn_id or call_id of the caller's own); `Invalid` without one."""
-    if not request.id:
-        raise Invalid("why needs an id: of a memory, or a turn_id or call_id of your own")
+    """The turn with this id (an event id, or a turn_id or call_id of the caller's own)."""
     rows = db.execute(
         f"SELECT {TURN_COLUMNS} FROM turns WHERE id = ? OR turn_id = ? AND turn_id <> '' ORDER BY seq",  # noqa: S608 - own names
         (request.id, request.id),

@@ -114,6 +114,8 @@ class Query:
 
     async def _why(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, Why)
+        if not request.id:
+            raise Invalid("why needs an id: of a memory, or a turn_id or call_id of your own")
         if await self._nothing(space):
             return Chain(links=())
         return await self._positions.read(space, "journal", lambda db: reads.why(db, request))
@@ -183,11 +185,12 @@ class Query:
         services = [layer_service(name, self._services) for name in names]
         last = await self._bus.last(space_subject(space))
         head = max(last.seq if last else 0, request.min_seq)
-        seqs: dict[str, int] = dict.fromkeys(services, 0)
+        # Looked at once before the time counts: to wait 0 s for what is folded already succeeds.
+        seqs = {name: await self._positions.seq(space, name) if head else 0 for name in services}
         try:
             async with asyncio.timeout(min(request.timeout_s, MAX_SETTLE_S)):
-                for service in services:
-                    if head:
+                for service, seq in seqs.items():
+                    if seq < head:
                         seqs[service] = await self._positions.wait(space, service, head)
         except TimeoutError as error:
             seqs = {name: await self._positions.seq(space, name) for name in services}

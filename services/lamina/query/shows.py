@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from lamina import ids, times
 from lamina.cli.command import DONE, Context
-from lamina.cli.conversation import moment_text, print_turns
+from lamina.cli.conversation import print_turns, utc_text
 from lamina.cli.output import Column, one_line, size_text
 from lamina.errors import LaminaError
 from lamina.query import savings
@@ -75,7 +75,7 @@ def _sessions(context: Context, options: argparse.Namespace, with_memory: WithMe
     else:
         columns = (Column("last"), Column("turns", right=True), Column("session"), Column(""))
         rows = [
-            (moment_text(one.last), str(one.turns), one_line(one.session), "ended" if one.ended else "")
+            (utc_text(one.last), str(one.turns), one_line(one.session), "ended" if one.ended else "")
             for one in page.sessions
         ]
         context.printer.table(columns, rows)
@@ -100,7 +100,7 @@ def _spaces(context: Context, options: argparse.Namespace, _: WithMemory) -> int
     )
     rows = [
         (
-            moment_text(one.last) if one.last else "?",
+            utc_text(one.last) if one.last else "?",
             "?" if one.sessions is None else str(one.sessions),
             "?" if one.turns is None else str(one.turns),
             size_text(one.log_bytes),
