@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from lamina.bus.local import local_bus
+from lamina.bus.nats import NatsBus
 from lamina.client import Memory
-from lamina.errors import DiskFull
+from lamina.errors import DiskFull, Full, LaminaError
 from lamina.home import Home
 from lamina.store.files import AppendFile, write_atomic
 from tests.support.bench import Bench
@@ -103,8 +104,44 @@ async def test_a_view_without_room_waits_and_goes_on(small: Path, monkeypatch: p
     assert "DiskFull" in worker.follower.last_error
 
 
+async def test_a_whole_home_without_room_refuses_and_recovers(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever was accepted before, while and after the disk was full is in the ledger once."""
+    monkeypatch.setitem(NatsBus.publish.__kwdefaults__ or {}, "timeout_s", 0.5)
+    monkeypatch.setattr("lamina.daemon.host.MEND_S", 0.2)
+    monkeypatch.setattr("lamina.daemon.host.LOOK_S", 0.1)
+    home = Home(small / "home")
+    home.prepare()
+    async with daemon(home), Memory.open(space="alice", home=home.path) as memory:
+        accepted = [(await memory.turn("user", f"before {n}", session="s")).id for n in range(5)]
+        await memory.settled(20)
+        ballast = fill(small, leave=200_000)
+        errors: list[LaminaError] = []
+        for n in range(60):
+            try:
+                accepted.append((await memory.turn("user", f"while {n} " + "x" * 20_000, session="s")).id)
+            except LaminaError as error:
+                errors.append(error)
+                break
+        assert errors, "there was always room"
+        assert isinstance(errors[0], Full)
+        ballast.unlink()
+
+        async def room() -> bool:
+            try:
+                accepted.append((await memory.turn("user", "after", session="s")).id)
+            except Full:
+                return False
+            return True
+
+        await until(room)
+        await memory._link.emptied()
+        await memory.settled(30)
+
+    assert [line["event"]["id"] for line in lines(home, "alice") if "event" in line] == accepted
+
+
 async def test_the_bus_is_away_for_an_hour(home: Home) -> None:
-    """What an agent says in an hour: 5,000 turns and some large results, all in the outbox, all published then."""
+    """What an agent says in an hour: 2,000 turns and some large results, all in the outbox, all published then."""
     async with local_bus(home.path) as (server, _):
         home.config.write_text(f'[bus]\ncredentials = "{server.credentials_file}"\n')
         url = server.url
@@ -112,7 +149,7 @@ async def test_the_bus_is_away_for_an_hour(home: Home) -> None:
             await memory.turn("user", "before", session="s")
             await server.stop()
             await until(lambda: not memory._link.connected)
-            for n in range(5_000):
+            for n in range(2_000):
                 assert (await memory.turn("user", f"turn {n}", session=f"s{n % 3}")).seq is None
             for n in range(3):
                 await memory.tool_result("run", {}, f"result {n} " * 40_000, session="s", call_id=f"c{n}")
@@ -122,5 +159,5 @@ async def test_the_bus_is_away_for_an_hour(home: Home) -> None:
         await memory.settled(60)
 
     assert outbox_files(home) == []
-    assert texts(home, "alice")[:5_001] == ["before", *(f"turn {n}" for n in range(5_000))]
-    assert len(lines(home, "alice")) == 5_004
+    assert texts(home, "alice")[:2_001] == ["before", *(f"turn {n}" for n in range(2_000))]
+    assert len(lines(home, "alice")) == 2_004

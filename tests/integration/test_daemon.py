@@ -14,6 +14,8 @@ import msgspec
 import pytest
 
 from lamina.bus import server as bus_server
+from lamina.bus.monitor import monitored
+from lamina.bus.nats import connect
 from lamina.client import Memory, SyncMemory
 from lamina.config import BusConfig, Config, DaemonConfig
 from lamina.daemon import Daemon
@@ -142,6 +144,22 @@ async def test_a_client_outlives_a_killed_daemon(home: Home) -> None:
         await gone(home)
 
 
+async def test_the_runtime_file_tells_where_a_restarted_server_is(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lamina.daemon.host.LOOK_S", 0.02)
+    async with daemon(home):
+        first = await up(home)
+        os.kill(json.loads((home.bus / "server.json").read_bytes())["pid"], signal.SIGKILL)
+
+        async def moved() -> bool:
+            now = home.runtime()
+            return now is not None and now.monitor_url != first.monitor_url
+
+        await until(moved)
+        assert (await monitored((await up(home)).monitor_url, "/healthz?js-enabled-only=true"))["status"] == "ok"
+
+
 async def test_a_lost_bus_store_is_filled_again_from_the_ledgers(home: Home) -> None:
     async with daemon(home), Memory.open(space="alice", home=home.path) as memory:
         for n in range(5):
@@ -187,6 +205,7 @@ async def test_an_unknown_service_is_refused(home: Home) -> None:
 
 
 async def test_an_external_server_that_is_away_is_unavailable(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(connect.__kwdefaults__ or {}, "timeout_s", 0.3)
     with pytest.raises(Unavailable):
         await Daemon(home, Config(bus=BusConfig(url="nats://127.0.0.1:9"))).run(lambda _: None)
 

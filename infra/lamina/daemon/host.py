@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -12,13 +13,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from lamina.bus.monitor import monitored
 from lamina.bus.nats import Credentials, NatsBus, connect
 from lamina.bus.server import Server as NatsServer
 from lamina.bus.server import read_credentials
 from lamina.bus.stream import default_max_bytes, ensure_stream
 from lamina.config import Config
-from lamina.errors import Invalid, Transient, Unavailable
+from lamina.errors import Invalid, LaminaError, Transient, Unavailable
 from lamina.home import Home, Lock, Runtime
 from lamina.log import get_logger
 from lamina.runtime.refill import refill, refilled
@@ -27,6 +30,10 @@ from lamina.runtime.spec import Service
 from lamina.runtime.worker import Worker, touch_subject
 
 LOOK_S = 1.0
+MEND_S = 5.0
+WRITE_ERROR = "write error"
+ROOM_BYTES = 8 * 1024 * 1024
+"""With less free space a new server would fail as the old one did."""
 log = get_logger()
 
 
@@ -38,6 +45,8 @@ class Daemon:
         self._config = config
         self._idle_exit_s = idle_exit_s
         self._stop = asyncio.Event()
+        self._child: NatsServer | None = None
+        self._mended_at = 0.0
         self.why_stopped = ""
 
     def stop(self, why: str) -> None:
@@ -75,7 +84,7 @@ class Daemon:
                     ready(runtime)
                     await self._refilled(bus, spaces)
                     log.info("daemon_ready", home=str(self._home.path), url=url)
-                    await self._until_stopped(monitor_url, lock)
+                    await self._until_stopped(runtime, lock)
                 log.info("daemon_stops", why=self.why_stopped)
         finally:
             lock.release()
@@ -99,6 +108,7 @@ class Daemon:
         server = NatsServer(self._home.path, changed=lambda state, text: log.info("server", state=state, text=text))
         await server.start()
         stack.push_async_callback(server.stop)
+        self._child = server
         return server.url, server.monitor_url, str(server.credentials_file)
 
     def _chosen(self) -> list[Service[Any] | Server]:
@@ -106,7 +116,7 @@ class Daemon:
         wanted = self._config.daemon.services or tuple(installed)
         return [service_named(name) for name in wanted]
 
-    async def _until_stopped(self, monitor_url: str, lock: Lock) -> None:
+    async def _until_stopped(self, runtime: Runtime, lock: Lock) -> None:
         idle_since = time.monotonic()
         while not self._stop.is_set():
             with contextlib.suppress(TimeoutError):
@@ -114,6 +124,10 @@ class Daemon:
                     await self._stop.wait()
             if not lock.in_place:  # the folder alone tells nothing: somebody may have made it again
                 self.stop("the home is gone")
+            monitor_url = self._child.monitor_url if self._child is not None else ""
+            if self._child is not None and not self._stop.is_set():
+                runtime = self._told(runtime, self._child)
+                await self._mend(self._child)
             if monitor_url and not (self._home.bus / "credentials.json").exists():
                 self.stop("the bus folder is gone; the next start refills the log from the ledgers")
             if self._idle_exit_s is not None and monitor_url:
@@ -121,6 +135,31 @@ class Daemon:
                     idle_since = time.monotonic()
                 elif time.monotonic() - idle_since > self._idle_exit_s:
                     self.stop(f"nobody was connected for {self._idle_exit_s:.0f} s")
+
+    def _told(self, runtime: Runtime, server: NatsServer) -> Runtime:
+        """The runtime file says where the server is now: started again, its ports may be others."""
+        now = structs.replace(runtime, url=server.url, monitor_url=server.monitor_url)
+        if now != runtime:
+            try:
+                self._home.write_runtime(now)
+            except LaminaError as error:
+                log.warning("runtime_not_written", error=str(error))  # tried again at the next look
+                return runtime
+        return now
+
+    async def _mend(self, server: NatsServer) -> None:
+        """After a full disk nats-server writes no more, also when there is room again, until it is started anew."""
+        if time.monotonic() - self._mended_at < MEND_S or server.pid is None:
+            return
+        self._mended_at = time.monotonic()
+        try:
+            health = await monitored(server.monitor_url, "/healthz")
+            free = shutil.disk_usage(server.folder).free
+        except (Transient, OSError):
+            return  # its supervisor looks after one that does not answer, and we after a home that is gone
+        if WRITE_ERROR in str(health.get("error", "")) and free > ROOM_BYTES and server.pid is not None:
+            log.warning("server_restarted", why=health["error"], free_bytes=free)
+            os.kill(server.pid, signal.SIGTERM)
 
 
 def service_named(name: str) -> Service[Any] | Server:
