@@ -143,7 +143,9 @@ def _absolute(path: str | os.PathLike[str]) -> Path:
     except UnicodeEncodeError as error:
         raise Invalid(f"the home {path!a} is no UTF-8; give a folder with a readable name") from error
     except RuntimeError as error:
-        raise Invalid(f"the home {str(path)!a} cannot be found: there is no such user; give a path without ~") from error
+        raise Invalid(
+            f"the home {str(path)!a} cannot be found: there is no such user; give a path without ~"
+        ) from error
 
 
 class Lock:
