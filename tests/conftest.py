@@ -26,6 +26,7 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for name in [name for name in os.environ if name.startswith("LAMINA_") and name not in KEPT]:
             patch.delenv(name)
         patch.setenv("LAMINA_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("LAMINA_EMBEDDING_PROVIDER", "none")  # no model but where a test is about it
         yield
 
 

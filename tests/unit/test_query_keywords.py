@@ -10,7 +10,7 @@ import pytest
 
 from lamina import events, times
 from lamina.journal.fold import TABLES, State, fold, needs
-from lamina.query.keywords import search
+from lamina.query.keywords import Found, found, search
 from lamina.records import Where
 from lamina.runtime import Recorded
 from lamina.runtime.apply import Overlay
@@ -53,7 +53,10 @@ class Journal:
         overlay.write()
 
     def found(self, query: str, where: Where | None = None, limit: int = 8) -> list[str]:
-        return [one.turn.turn_id for one in search(self.db, query, where or Where(), limit)]
+        return [one.turn.turn_id for one in self.search(query, where, limit)]
+
+    def search(self, query: str, where: Where | None = None, limit: int = 8) -> list[Found]:
+        return found(self.db, search(self.db, query, where or Where(), limit).ranked[:limit])
 
 
 @pytest.fixture
@@ -66,7 +69,7 @@ def journal() -> Iterator[Journal]:
 
 
 def test_in_a_space_of_four_turns_words_that_most_of_them_hold_still_order_the_answer(journal: Journal) -> None:
-    scores = [one.score for one in search(journal.db, "does the export run on Sundays?", Where(), 8)]
+    scores = [one.score for one in journal.search("does the export run on Sundays?")]
 
     assert journal.found("does the export run on Sundays?")[:2] == ["t3", "t2"]
     assert scores == sorted(scores, reverse=True)
@@ -74,7 +77,7 @@ def test_in_a_space_of_four_turns_words_that_most_of_them_hold_still_order_the_a
 
 
 def test_the_parts_add_up_to_the_score(journal: Journal) -> None:
-    for one in search(journal.db, "export Sundays", Where(), 8):
+    for one in journal.search("export Sundays"):
         assert sum(one.parts.values()) == pytest.approx(one.score)
 
 

@@ -124,7 +124,8 @@ class Service(Struct, Generic[S], frozen=True, kw_only=True):
 
     `version` is that of its fold and tables: raising it rebuilds every view beside the old one. `decisions`
     are the event types it decides. `malformed`: fold also gets messages that are no events. `blobs`: fold gets
-    the bytes of blobs, and they are kept as `blobs/<sha256>`.
+    the bytes of blobs, and they are kept as `blobs/<sha256>`. `embeds` names a table of the view with the columns
+    seq, hash and text: the embed loop fills `cache/embeddings-<identity>.db` with the vectors of its texts.
     """
 
     name: str
@@ -139,3 +140,4 @@ class Service(Struct, Generic[S], frozen=True, kw_only=True):
     malformed: bool = False
     blobs: bool = False
     max_attempts: int = 8
+    embeds: str = ""

@@ -15,11 +15,14 @@ import msgspec
 from msgspec import Struct
 
 from lamina.bus import Bus
+from lamina.config import load
+from lamina.embedding import Embedding, shared
 from lamina.errors import LaminaError
 from lamina.home import Home, alive
 from lamina.ids import LANES, SUBJECT_ROOT, applied_subject
 from lamina.runtime.apply import MAX_ERROR_CHARS, Cursor
 from lamina.runtime.decider import Decider, now_us
+from lamina.runtime.embedloop import EmbedLoop
 from lamina.runtime.follower import Follower
 from lamina.runtime.index import Index
 from lamina.runtime.spec import Service
@@ -89,6 +92,7 @@ class Worker(Generic[S]):
         *,
         lanes: Sequence[int] = range(LANES),
         clock_us: Callable[[], int] = now_us,
+        embedding: Embedding | None = None,
     ) -> None:
         self.service = service
         self._bus = bus
@@ -104,6 +108,10 @@ class Worker(Generic[S]):
         self.follower = Follower(
             service, bus, self._views, self._index, self._lanes, self._on_moved, self.decider.save
         )
+        self.embedder: EmbedLoop[S] | None = None
+        if service.embeds:
+            source = embedding or shared(load(home.config).embedding)
+            self.embedder = EmbedLoop(service, bus, self._views, self._index, home, source)
 
     async def run(self, ready: asyncio.Event | None = None) -> None:
         """Run until `stop`. On the way out positions are written and nothing in flight is lost."""
@@ -115,10 +123,12 @@ class Worker(Generic[S]):
                 helpers = [group.create_task(task()) for task in tasks]
                 if self.service.decide is not None:
                     group.create_task(self.decider.run(self.follower.caught_up))
+                if self.embedder is not None:
+                    group.create_task(self.embedder.run(self.follower.caught_up))
                 if ready is not None:
                     ready.set()
                 await self.follower.run()
-                self.decider.stop()
+                self._stop_loops()
                 for helper in helpers:
                     helper.cancel()
         finally:
@@ -129,12 +139,17 @@ class Worker(Generic[S]):
             self._beat_file().unlink(missing_ok=True)
 
     def stop(self) -> None:
-        self.decider.stop()
+        self._stop_loops()
         self.follower.caught_up.set()
         self.follower.stop()
 
+    def _stop_loops(self) -> None:
+        self.decider.stop()
+        if self.embedder is not None:
+            self.embedder.stop()
+
     def heartbeat(self) -> Heartbeat:
-        follower = self.follower
+        follower, embedder = self.follower, self.embedder
         return Heartbeat(
             service=self.service.name,
             pid=os.getpid(),
@@ -143,14 +158,16 @@ class Worker(Generic[S]):
             position=follower.position,
             pending=follower.pending,
             applied=follower.applied,
-            made=self.decider.made,
-            due=len(self.decider.due),
-            errors=follower.errors,
-            last_error=follower.last_error[:MAX_ERROR_CHARS],
+            made=self.decider.made + (embedder.made if embedder else 0),
+            due=len(self.decider.due) + (embedder.due if embedder else 0),
+            errors=follower.errors + (embedder.errors if embedder else 0),
+            last_error=(follower.last_error or (embedder.last_error if embedder else ""))[:MAX_ERROR_CHARS],
         )
 
     def _on_moved(self, space: str, cursor: Cursor[S]) -> None:
         self.decider.moved(space, cursor)
+        if self.embedder is not None:
+            self.embedder.moved(space)
         self._moved[space] = cursor
         self._news.set()
 

@@ -16,6 +16,7 @@
     query_terms(query) -> list[str]             the terms `match` asks for
     rank(candidates, query) -> list[Ranked]     the order of the best 200 that FTS_SEARCH gave, and, where
                                                 those are fewer than asked for, of the turns around them
+    other_roles(query) -> float                 what of the scores of other turns than the user's counts
 
 Every function accepts any str (NUL, lone surrogates, 100 MB) and never raises.
 """
@@ -36,7 +37,7 @@ from lamina.text.fulltext import (
 )
 from lamina.text.match import MATCH_ROWS, QUERY_TERMS, match, query_terms
 from lamina.text.normalise import normalise
-from lamina.text.rank import AROUND_TURNS, Candidate, Ranked, rank
+from lamina.text.rank import AROUND_TURNS, Candidate, Ranked, other_roles, rank
 from lamina.text.stem import stem
 from lamina.text.stopwords import STOP_WORDS
 from lamina.text.tokens import terms, tokens
@@ -60,6 +61,7 @@ __all__ = [
     "document",
     "match",
     "normalise",
+    "other_roles",
     "query_terms",
     "rank",
     "stem",

@@ -66,9 +66,14 @@ def rank(candidates: Iterable[Candidate], query: str) -> list[Ranked]:
     sessions: dict[str, dict[int, Candidate]] = defaultdict(dict)
     for candidate in candidates:
         sessions[candidate.session][candidate.position] = candidate
-    other = 1.0 if _ASKS_ASSISTANT.search(query) else OTHER_ROLES
+    other = other_roles(query)
     ranked = [found for turns in sessions.values() for found in _ranked(turns, other) if found.score > 0]
     return sorted(ranked, key=lambda found: (-found.score, found.turn))
+
+
+def other_roles(query: str) -> float:
+    """Return what counts of the scores of turns that are not the user's, as `query` asks for them or not."""
+    return 1.0 if _ASKS_ASSISTANT.search(query) else OTHER_ROLES
 
 
 def _ranked(turns: Mapping[int, Candidate], other: float) -> Iterable[Ranked]:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from lamina.errors import Invalid, TooLarge
 from lamina.events import MAX_BLOB_BYTES, MAX_INLINE_BYTES, ROLES, Blob, Text
+from lamina.text import injected
 
 MAX_NAME_CHARS = 1_000
 MAX_WAIT_S = 86_400
@@ -60,6 +61,17 @@ def _decoded(raw: bytes) -> str | None:
         return raw.decode()
     except UnicodeDecodeError:
         return None
+
+
+def said(value: str | bytes) -> Content:
+    """What somebody said as event content, without the blocks that memory put there.
+
+    Raises what `content` raises; `Invalid` too where nothing else was said.
+    """
+    if isinstance(value, bytes | bytearray | memoryview) and len(value) <= MAX_BLOB_BYTES:
+        decoded = _decoded(bytes(value))
+        value = bytes(value) if decoded is None else decoded
+    return content(injected.cut(value) if isinstance(value, str) else value, "text")
 
 
 def role(value: str) -> str:

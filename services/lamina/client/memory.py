@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping, Sequence
 from datetime import datetime
 from time import monotonic
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -19,6 +19,7 @@ from lamina.client import inputs
 from lamina.client.contexts import Contexts
 from lamina.client.link import Link, check_same, conflict
 from lamina.client.outbox import Waiting
+from lamina.client.recalled import Given, asked, merged, widened
 from lamina.client.redact import Redactor
 from lamina.client.stubs import stub_text, waiting_part
 from lamina.errors import Invalid, LaminaError, Timeout, Transient, Unavailable
@@ -57,6 +58,7 @@ class Memory:
         self._published = False
         self._redactor = redactor or Redactor()
         self._contexts = Contexts(self, self.ask)
+        self._given = Given()
 
     @classmethod
     def open(
@@ -94,9 +96,9 @@ class Memory:
 
         `role` is user, assistant, system or tool; `name` is who spoke where the role does not say it. `time`
         (aware, or RFC 3339 with an offset) defaults to now. With `turn_id` publishing again is one event, and
-        other text under the same id is `Conflict`.
+        other text under the same id is `Conflict`. Blocks that `recall(format="prompt")` gave are left out.
         """
-        content = inputs.content(text, "text")
+        content = inputs.said(text)
         data = TurnRecorded(
             role=inputs.role(role),
             text=content.text,
@@ -178,12 +180,18 @@ class Memory:
         deadline_s: float = 1.0,
         min_seq: int | None = None,
         now: datetime | str | None = None,
+        spaces: Sequence[str] | None = None,
+        format: Literal["items", "prompt"] = "items",
     ) -> Hits:
         """What the memory holds about `query`: found, none, or unavailable (why, and what to do).
 
         At most `limit` items and `budget_tokens` tokens, within `deadline_s`. `min_seq` (an `Accepted.seq`)
-        waits for that event to be searchable. Raises `Invalid` for wrong arguments and nothing else.
+        waits for that event to be searchable. `spaces` asks these instead of this one, the best of each in turn.
+        `format="prompt"` also renders `.text`, an escaped block marked as data, and leaves out what this client
+        gave `session` in such a block before. Raises `Invalid` for wrong arguments and nothing else.
         """
+        names = asked(spaces, self._space, format)
+        given = self._given.of(session) if format == "prompt" and session else {}
         wait_s = inputs.seconds(deadline_s, "deadline_s")
         if not wait_s:
             raise Invalid("deadline_s must be above 0 seconds")
@@ -198,8 +206,14 @@ class Memory:
             min_seq=inputs.whole(min_seq, "min_seq") if min_seq is not None else 0,
             now=times.aware(now) if now is not None else None,
         )
+        wider = widened(request, given)
+        answers = await asyncio.gather(*(self._recalled(name, wider) for name in names))
+        hits = merged(answers, limit, budget_tokens, given)
+        return self._given.rendered(session, hits) if format == "prompt" else hits
+
+    async def _recalled(self, space: str, request: Recall) -> Hits:
         try:
-            return await self.ask("recall", request, Hits, wait_s + REPLY_GRACE_S)
+            return await self.ask("recall", request, Hits, request.deadline_s + REPLY_GRACE_S, space=space)
         except Transient as error:
             part = Degraded("query", str(error), "start the daemon (`lamina up`) or see `lamina status`")
             return Hits(status="unavailable", degraded=(part,))
@@ -309,8 +323,10 @@ class Memory:
             raise conflict(event)
         return Accepted(event.id, seq)
 
-    async def ask(self, verb: str, request: Struct, kind: type[R], timeout_s: float = 5.0) -> R:
-        """One request to the query service, for tools that know `lamina.requests`.
+    async def ask(
+        self, verb: str, request: Struct, kind: type[R], timeout_s: float = 5.0, *, space: str | None = None
+    ) -> R:
+        """One request to the query service about this space or another, for tools that know `lamina.requests`.
 
         `Unavailable` when it is not there, `Timeout`, and whatever it refuses the request with.
         """
@@ -318,7 +334,8 @@ class Memory:
             payload = msgspec.json.encode(request)
         except (UnicodeEncodeError, TypeError, OverflowError) as error:
             raise Invalid(f"{verb}: the request cannot be sent: {error}") from error
-        reply = await self._link.bus.request(ids.rpc_subject(self._token, verb), payload, timeout_s=timeout_s)
+        subject = ids.rpc_subject(self._token if space is None else ids.token(space), verb)
+        reply = await self._link.bus.request(subject, payload, timeout_s=timeout_s)
         try:
             return msgspec.json.decode(reply, type=kind)
         except msgspec.MsgspecError as error:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Coroutine, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from lamina.client.memory import Memory
 from lamina.errors import Closed
@@ -101,6 +101,8 @@ class SyncMemory:
         deadline_s: float = 1.0,
         min_seq: int | None = None,
         now: datetime | str | None = None,
+        spaces: Sequence[str] | None = None,
+        format: Literal["items", "prompt"] = "items",
     ) -> Hits:
         return self._run(
             self._open.recall(
@@ -113,6 +115,8 @@ class SyncMemory:
                 deadline_s=deadline_s,
                 min_seq=min_seq,
                 now=now,
+                spaces=spaces,
+                format=format,
             )
         )
 

@@ -12,11 +12,12 @@ from types import TracebackType
 from msgspec.structs import replace
 
 from lamina.errors import Denied, Invalid
-from lamina.importer import captured, values
+from lamina.importer import values
 from lamina.importer.formats import FORMATS
 from lamina.importer.formats.base import Format, guarded
 from lamina.importer.reading import Document, chained, documents, opened
 from lamina.importer.records import BadRecord, Call, Item, Skipped, Turn
+from lamina.text import injected
 
 _SAMPLE = 50
 """Documents looked at to find the format; a transcript may begin with lines of bookkeeping."""
@@ -157,10 +158,10 @@ def _settled(item: Item) -> Item:
         return item
     names = {key: values.bounded(getattr(item, key)) for key in ("session", "agent", "project")}
     if isinstance(item, Turn):
-        text = captured.cut(item.text)
+        text = injected.cut(item.text)
         if not text.strip() and not item.parts:
             return Skipped(item.source, "memory's own words" if item.text.strip() else "a turn without text")
         return replace(item, text=text, **names)
     if isinstance(item, Call):
-        return replace(item, result=captured.cut(item.result), **names)
+        return replace(item, result=injected.cut(item.result), **names)
     return replace(item, **names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import date, datetime, timedelta
 from datetime import time as clock
 from typing import TYPE_CHECKING, TypeVar
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from lamina import times
 from lamina.cli.command import DONE, FAILED, Command, Context, positive
 from lamina.cli.conversation import moment_text
-from lamina.cli.output import one_line
+from lamina.cli.output import Column, Printer, one_line
 from lamina.errors import Invalid
 from lamina.query.shows import SHOWS
 from lamina.records import LAYERS, Hits, Item, Link, Part, Where
@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # the client loads the bus, which the list of verbs does not 
 
 R = TypeVar("R")
 LINES = 12
+EXPLAINED_CHARS = 60
 
 
 def with_memory(context: Context, work: Callable[[Memory], Awaitable[R]]) -> R:
@@ -56,7 +57,7 @@ def _recall(context: Context, options: argparse.Namespace) -> int:
     if context.json:
         context.document(hits)
     else:
-        _print_hits(context, hits)
+        _print_hits(context, hits, explain=options.explain)
     return FAILED if hits.status == "unavailable" else DONE
 
 
@@ -73,11 +74,13 @@ def moment(text: str, *, end: bool) -> datetime:
     return first + timedelta(days=1, microseconds=-1) if end else first
 
 
-def _print_hits(context: Context, hits: Hits) -> None:
+def _print_hits(context: Context, hits: Hits, *, explain: bool) -> None:
     printer = context.printer
     if hits.persona:
         printer.panel("always known", hits.persona)
-    for index, item in enumerate(hits.items):
+    if explain and hits.items:
+        _print_parts(printer, hits.items)
+    for index, item in enumerate(() if explain else hits.items):
         if index:
             printer.line()
         _print_item(context, item)
@@ -85,6 +88,21 @@ def _print_hits(context: Context, hits: Hits) -> None:
         printer.line(f"nothing found in space {context.space!r}")
     for part in hits.degraded:
         context.note(f"lamina: {part.part}: {part.why}; {part.remedy}")
+
+
+def _print_parts(printer: Printer, items: Sequence[Item]) -> None:
+    """A row an item: the parts that make its score, the columns those that any of them has."""
+    names = dict.fromkeys(name for item in items for name, value in item.parts.items() if value)
+    columns = [Column("score", right=True), *(Column(name, right=True) for name in names), Column("text")]
+    rows = [
+        (
+            f"{item.score:.3f}",
+            *(f"{item.parts[name]:.3f}" if item.parts.get(name) else "" for name in names),
+            one_line(f"{item.name or item.role}: {item.text}", EXPLAINED_CHARS),
+        )
+        for item in items
+    ]
+    printer.table(columns, rows)
 
 
 def _print_item(context: Context, item: Item) -> None:
@@ -117,6 +135,7 @@ def _recall_options(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="answer within, with what there is (default: 1)",
     )
+    parser.add_argument("--explain", action="store_true", help="a table of the parts that make each score")
 
 
 def _show(context: Context, options: argparse.Namespace) -> int:
@@ -212,6 +231,7 @@ recall = Command(
         'lamina recall "which database did we choose?"',
         'lamina recall "데이터베이스" --limit 3 --json',
         "lamina recall plan --session s1 --since 2026-11-01",
+        'lamina recall "the plan for Busan" --explain',
     ),
     outputs={"recall": Hits},
 )

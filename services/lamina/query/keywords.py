@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import log
 
 from msgspec import Struct
@@ -21,19 +21,27 @@ _FILTERED = text.FTS_SEARCH.replace("WHERE", "CROSS JOIN turns t ON t.seq = turn
 
 
 class Found(Struct, frozen=True):
-    """A turn that the query speaks for, its keyword score, and the parts that add up to it."""
+    """A turn that the query speaks for, its score, and the parts that add up to it."""
 
     turn: Turn
     score: float
     parts: Mapping[str, float]
 
 
-def search(db: sqlite3.Connection, query: str, where: Where, limit: int) -> list[Found]:
-    """The best `limit` turns for `query`, best first, ties by age; none when it has no word to look for."""
-    conditions, values = _filters(where)
+class Ranking(Struct, frozen=True):
+    """The keyword leg: its candidates, the same best first, and the expression that found them."""
+
+    candidates: Sequence[text.Candidate] = ()
+    ranked: Sequence[text.Ranked] = ()
+    expression: str | None = None
+
+
+def search(db: sqlite3.Connection, query: str, where: Where, limit: int) -> Ranking:
+    """At least the best `limit` turns for `query`, ties by age; none when it has no word to look for."""
+    conditions, values = filters(where)
     expression = text.match(query, None if conditions else lambda one: _rows(db, one))
     if expression is None:
-        return []
+        return Ranking()
     found = _FILTERED.replace("ORDER BY", f"{conditions} ORDER BY") if conditions else text.FTS_SEARCH
     sql = f"{_COLUMNS} ({found}) f CROSS JOIN turns t ON t.seq = f.turn"
     rows = db.execute(sql, (expression, *values, max(limit, CANDIDATES)))
@@ -41,8 +49,26 @@ def search(db: sqlite3.Connection, query: str, where: Where, limit: int) -> list
     if len(finds) < CANDIDATES:
         finds = _with_common_terms(db, query, finds)
     around = _around(db, finds, conditions, values) if len(finds) < limit else []
-    ranked = text.rank([*finds, *around], query)[:limit]
-    return [Found(_turn(db, found.turn), found.score, found.parts) for found in ranked]
+    candidates = [*finds, *around]
+    return Ranking(candidates, text.rank(candidates, query), expression)
+
+
+def scored(
+    db: sqlite3.Connection, query: str, expression: str | None, turns: Sequence[text.Candidate]
+) -> list[text.Candidate]:
+    """Some other turns with the score that `search` would give them; those without a word of the query keep 0."""
+    if expression is None or not turns:
+        return list(turns)
+    # The plus keeps SQLite from asking the index for each turn by itself, which takes as many searches.
+    sql = text.FTS_SEARCH.replace("ORDER BY", f"AND +turns_fts.rowid IN ({', '.join('?' * len(turns))}) ORDER BY")
+    rows = db.execute(sql, (expression, *(one.turn for one in turns), len(turns)))
+    matched = dict(rows.fetchall())
+    return _with_common_terms(db, query, [replace(one, score=matched.get(one.turn, 0.0)) for one in turns])
+
+
+def found(db: sqlite3.Connection, ranked: Iterable[text.Ranked]) -> list[Found]:
+    """The turns behind a ranking, in its order."""
+    return [Found(_turn(db, one.turn), one.score, one.parts) for one in ranked]
 
 
 def _with_common_terms(db: sqlite3.Connection, query: str, finds: Sequence[text.Candidate]) -> list[text.Candidate]:
@@ -96,7 +122,8 @@ def _turn(db: sqlite3.Connection, seq: int) -> Turn:
     return Turn(**dict(zip(TURN_COLUMNS.split(", "), row, strict=True)))
 
 
-def _filters(where: Where) -> tuple[str, list[str | int]]:
+def filters(where: Where) -> tuple[str, list[str | int]]:
+    """The SQL conditions of `where` on `turns t`, and their values."""
     conditions: list[str] = []
     values: list[str | int] = []
     for column, wanted in (

@@ -79,7 +79,7 @@ class Positions:
     async def wait(self, space: str, service: str, seq: int) -> int:
         """Return once the view is at `seq` or beyond. The caller sets the deadline by cancelling."""
         while True:
-            news = self._news.setdefault((space, service), asyncio.Event())
+            news = self.news(space, service)
             now = await self.seq(space, service)
             if now >= seq:
                 return now
@@ -88,6 +88,10 @@ class Positions:
                     await news.wait()
             except TimeoutError:  # the news is best effort, and a space nobody writes to must be asked for
                 await self.touch(space, service)
+
+    def news(self, space: str, service: str) -> asyncio.Event:
+        """Set when the worker of a view tells of something new; asked for before looking."""
+        return self._news.setdefault((space, service), asyncio.Event())
 
     async def _trim(self) -> None:
         while len(self._readers) > MOST_READERS:

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from lamina.bus import Bus
 from lamina.errors import Invalid, LaminaError
 from lamina.ids import untoken
-from lamina.query.keywords import Found, search
+from lamina.query.hybrid import hybrid
+from lamina.query.keywords import Found, Ranking, found, search
 from lamina.query.positions import Positions
+from lamina.query.vectors import Near, VectorLeg
 from lamina.records import LAYERS, Degraded, Hits, Item
 from lamina.requests import MAX_LIMIT, MAX_QUERY_CHARS, Recall
 from lamina.runtime.apply import read_meta
@@ -22,6 +24,10 @@ MIN_TOKENS = 16
 MAX_DEADLINE_S = 60.0
 WAIT_SHARE = 0.7
 """Of the deadline, how much may pass in waiting for `min_seq` or for a view; the rest is for the search."""
+VECTOR_SHARE = 0.5
+"""Of the deadline, how much the vector leg may take."""
+LACKING_SHARE = 0.02
+"""Of the texts, how many may wait for their vector without a word: the newest always do for a moment."""
 CUT = " […]"
 MAX_ANSWER_BYTES = 600_000
 """What one answer of the bus can carry, with room for the last item."""
@@ -41,8 +47,13 @@ def checked(request: Recall) -> Recall:
     return request
 
 
-async def recall(bus: Bus, positions: Positions, space: str, request: Recall) -> Hits:
-    """Answer within `deadline_s`, with what there is by then. Raises `Invalid` alone."""
+async def recall(
+    bus: Bus, positions: Positions, space: str, request: Recall, vectors: VectorLeg | None = None
+) -> Hits:
+    """Answer within `deadline_s`, with what there is by then. Raises `Invalid` alone.
+
+    The vector leg has half of that: what it does not give by then is said in `degraded`, keywords answer alone.
+    """
     started = time.monotonic()
     until_s = started + checked(request).deadline_s
     degraded: list[Degraded] = []
@@ -56,14 +67,22 @@ async def recall(bus: Bus, positions: Positions, space: str, request: Recall) ->
         floor = max(1, min(request.min_seq, head))
         await _reach(positions, space, floor, started + WAIT_SHARE * request.deadline_s, degraded)
 
-        def leg(db: sqlite3.Connection) -> tuple[int, list[Found]]:
-            wanted = request.layers is None or "l0" in request.layers
-            query = request.query[:MAX_QUERY_CHARS]
-            found = search(db, query, request.where, _pool(request)) if wanted else []
-            return int(read_meta(db, "applied_seq", 0)), found
-
+        query = request.query[:MAX_QUERY_CHARS]
+        if request.layers is not None and "l0" not in request.layers:
+            return Hits(status="none", degraded=tuple(degraded))
         async with asyncio.timeout(until_s - time.monotonic()):
-            as_of, candidates = await positions.read(space, "journal", leg, until_s=until_s)
+            leg = asyncio.create_task(_near(vectors, space, query, started + VECTOR_SHARE * request.deadline_s))
+            try:
+                as_of, ranking = await positions.read(
+                    space, "journal", lambda db: _keywords(db, query, request), until_s=until_s
+                )
+                near, missing = await leg
+            finally:
+                leg.cancel()
+            degraded.extend(missing)
+            candidates = await positions.read(
+                space, "journal", lambda db: _fused(db, ranking, near, query, request), until_s=until_s
+            )
     except TimeoutError:
         why = f"the keyword search did not end within {request.deadline_s} s"
         return _unavailable(degraded, "keywords", why, "ask again with a longer deadline_s or fewer words")
@@ -77,6 +96,35 @@ async def recall(bus: Bus, positions: Positions, space: str, request: Recall) ->
         as_of_seq=as_of,
         lag={"journal": max(0, head - as_of)},
     )
+
+
+def _keywords(db: sqlite3.Connection, query: str, request: Recall) -> tuple[int, Ranking]:
+    return int(read_meta(db, "applied_seq", 0)), search(db, query, request.where, _pool(request))
+
+
+def _fused(db: sqlite3.Connection, ranking: Ranking, near: Near | None, query: str, request: Recall) -> list[Found]:
+    ranked = hybrid(db, ranking, near, query, request.where) if near is not None else ranking.ranked
+    return found(db, ranked[: _pool(request)])
+
+
+async def _near(
+    vectors: VectorLeg | None, space: str, query: str, until_s: float
+) -> tuple[Near | None, Sequence[Degraded]]:
+    """What the vector leg gives until then, and what it is missing. No source at all is no fault."""
+    if vectors is None or vectors.embedding.off or not query.strip():
+        return None, ()
+    remedy = "see `lamina status`; answers are by keywords until then"
+    try:
+        async with asyncio.timeout(max(0.0, until_s - time.monotonic())):
+            near = await vectors.near(space, query)
+    except TimeoutError:
+        return None, (Degraded("vectors", "the question was not embedded in time", "ask with a longer deadline_s"),)
+    except LaminaError as error:
+        return None, (Degraded("vectors", str(error), remedy),)
+    lacking = near.texts - len(near.cosines)
+    if lacking > near.texts * LACKING_SHARE:
+        return near, (Degraded("vectors", f"{lacking} of {near.texts} texts have no vector yet", remedy),)
+    return near, ()
 
 
 def _unavailable(degraded: list[Degraded], part: str, why: str, remedy: str) -> Hits:

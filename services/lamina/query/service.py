@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -10,12 +11,15 @@ import msgspec
 from msgspec import Struct
 
 from lamina.bus import Bus
+from lamina.config import load
+from lamina.embedding import Embedding, shared
 from lamina.errors import Invalid, Timeout, Transient, Unavailable
 from lamina.home import Home
 from lamina.ids import SUBJECT_ROOT, space_of, untoken
 from lamina.query import reads, refs
-from lamina.query.positions import Positions, layer_service
+from lamina.query.positions import LOOK_AGAIN_S, Positions, layer_service
 from lamina.query.recall import recall
+from lamina.query.vectors import VectorLeg
 from lamina.requests import (
     Chain,
     Cuts,
@@ -49,10 +53,11 @@ MAX_SETTLE_S = 24 * 3600.0
 class Query:
     """Answers for all spaces of its home. `serve` until cancelled."""
 
-    def __init__(self, bus: Bus, home: Home) -> None:
+    def __init__(self, bus: Bus, home: Home, *, embedding: Embedding | None = None) -> None:
         self._bus = bus
         self._home = home
         self._positions = Positions(bus, home)
+        self._vectors = VectorLeg(home, self._positions, embedding or shared(load(home.config).embedding))
         self._services = tuple(sorted(fold_services()))
         self._verbs: dict[str, Callable[[str, bytes], Awaitable[Struct]]] = {
             "recall": self._recall,
@@ -89,7 +94,7 @@ class Query:
         return msgspec.json.encode(await handler(space, payload))
 
     async def _recall(self, space: str, payload: bytes) -> Struct:
-        return await recall(self._bus, self._positions, space, _decoded(payload, Recall))
+        return await recall(self._bus, self._positions, space, _decoded(payload, Recall), self._vectors)
 
     async def _known(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, Known)
@@ -192,11 +197,26 @@ class Query:
                 for service, seq in seqs.items():
                     if seq < head:
                         seqs[service] = await self._positions.wait(space, service, head)
+                if head and "vectors" in (request.layers or ()):
+                    await self._embedded(space)
         except TimeoutError as error:
             seqs = {name: await self._positions.seq(space, name) for name in services}
             behind = ", ".join(f"{name} at {seq} of {head}" for name, seq in seqs.items() if seq < head)
+            behind = behind or f"vectors are being made ({self._vectors.embedding.why or 'the model works'})"
             raise Timeout(f"not settled within {request.timeout_s} s: {behind}; see `lamina status`") from error
         return Position(seqs=seqs)
+
+    async def _embedded(self, space: str) -> None:
+        """Return once every text of the space has its vector; at once where none are made."""
+        while True:
+            news = self._positions.news(space, "vectors")
+            with contextlib.suppress(Transient):  # the source may come back, the view may be made
+                if await self._vectors.complete(space):
+                    return
+            await self._positions.touch(space, "vectors")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_AGAIN_S):
+                    await news.wait()
 
 
 def _decoded(payload: bytes, kind: type[R]) -> R:

@@ -1,0 +1,219 @@
+"""The embed loop: gives every text that a view names its vector, newest first, a batch of each space in turn."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import OrderedDict
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import structlog
+from msgspec import Struct
+
+from lamina.bus import Bus
+from lamina.embedding import Embedding
+from lamina.errors import LaminaError, Unavailable
+from lamina.home import Home
+from lamina.ids import applied_subject
+from lamina.runtime.embedcache import EmbedCache, cache_path
+from lamina.runtime.index import Index
+from lamina.runtime.spec import Service
+from lamina.runtime.views import Views, space_subject
+from lamina.store.driver import Damaged
+
+S = TypeVar("S", bound=Struct)
+PAGE = 64
+SPACE_PAUSE_S = 5.0
+log = structlog.get_logger()
+
+
+class Work:
+    """What is known of one space: every text from `below` to `top` has its vector or stands in `todo`."""
+
+    def __init__(self, generation: int) -> None:
+        self.generation = generation
+        self.top = 0
+        self.below = 0
+        self.todo: list[tuple[str, str]] = []
+        self.left = 1
+        self.gone = 0
+
+
+class EmbedLoop(Generic[S]):
+    """Of one worker. Two workers of a space cost model time, nothing else: the first vector of a text stays."""
+
+    def __init__(
+        self, service: Service[S], bus: Bus, views: Views[S], index: Index, home: Home, embedding: Embedding
+    ) -> None:
+        self._service = service
+        self._bus = bus
+        self._views = views
+        self._index = index
+        self._home = home
+        self.embedding = embedding
+        self._work: dict[str, Work] = {}
+        self._dirty: OrderedDict[str, float] = OrderedDict()  # space -> not before
+        self._news: set[str] = set()
+        self._marked: set[str] = set()
+        self._changed = asyncio.Event()
+        self._stopping = False
+        self.made = 0
+        self.errors = 0
+        self.last_error = ""
+
+    @property
+    def due(self) -> int:
+        """About how many texts wait for their vector."""
+        return sum(self._work[space].left if space in self._work else 1 for space in self._dirty)
+
+    def moved(self, space: str) -> None:
+        """The view of `space` moved on: there may be new texts."""
+        if not self.embedding.off:
+            self._news.add(space)
+            self._dirty.setdefault(space, 0.0)
+            self._changed.set()
+
+    def stop(self) -> None:
+        self._stopping = True
+        self._changed.set()
+
+    async def run(self, caught_up: asyncio.Event) -> None:
+        """Embed until `stop`, from the moment the views have seen the end of the log."""
+        if self.embedding.off:
+            return
+        for space in await self._index.due():
+            self._dirty.setdefault(space, 0.0)
+            self._marked.add(space)
+        await caught_up.wait()
+        while not self._stopping:
+            self._changed.clear()
+            ready = self._next()
+            if ready is None or self.embedding.why:
+                await self._pause()
+            else:
+                await self._turn(ready)
+
+    def _next(self) -> str | None:
+        now = time.monotonic()
+        return next((space for space, not_before in self._dirty.items() if not_before <= now), None)
+
+    async def _pause(self) -> None:
+        """Until something changes, or the source or a space may be tried again."""
+        waits = [max(0.01, at - time.monotonic()) for at in self._dirty.values()]
+        timeout = max(min(waits), self.embedding.retry_in_s) if waits else None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                await self._changed.wait()
+                if self.embedding.why:  # new texts do not make the source answer sooner
+                    await asyncio.sleep(self.embedding.retry_in_s)
+
+    async def _turn(self, space: str) -> None:
+        """One batch of one space; then it is the next one's turn."""
+        self._dirty.move_to_end(space)
+        try:
+            if space not in self._marked:
+                await self._index.set_due({space: 0})
+                self._marked.add(space)
+            self._news.discard(space)
+            if await self._batch(space) or space in self._news:
+                return
+            del self._dirty[space]
+            await self._index.set_due({space: None})
+            self._marked.discard(space)
+            await self._bus.notify(applied_subject(space, self._service.name), b"")
+        except Unavailable as error:
+            self._failed(space, error, self.embedding.retry_in_s)
+        except LaminaError as error:
+            self._failed(space, error, SPACE_PAUSE_S)
+
+    def _failed(self, space: str, error: LaminaError, pause_s: float) -> None:
+        self.errors += 1
+        self.last_error = str(error)
+        self._dirty[space] = time.monotonic() + pause_s
+        log.warning("embed_put_off", space=space, error=str(error))
+
+    async def _batch(self, space: str) -> bool:
+        """Make one batch of vectors; False when every text of the space has one."""
+        identity = await self.embedding.identity()
+        cache = EmbedCache(self._home.spaces / space, identity)
+        try:
+            await cache.open()
+            work = await self._page(space, cache)
+            if not work.todo:
+                await self._complete(space, cache, work)
+                return False
+            most = await self.embedding.batch()
+            now, work.todo = work.todo[:most], work.todo[most:]
+            try:
+                vectors = await self.embedding.passages([text for _, text in now])
+            except Unavailable:
+                work.todo = now + work.todo
+                raise
+            await cache.put([hash for hash, _ in now], vectors)
+            self.made += len(now)
+        except Damaged:
+            cache_path(self._home.spaces / space, identity).unlink(missing_ok=True)
+            self._work.pop(space, None)
+            raise
+        finally:
+            await cache.close()
+        return True
+
+    async def _page(self, space: str, cache: EmbedCache) -> Work:
+        """The work of a space with something to do, if there is anything at all."""
+        last = await self._bus.last(space_subject(space))
+        count = await cache.counted()
+        if not count:  # it is new, or somebody removed it
+            self._work.pop(space, None)
+        while True:
+            async with self._views.use(space, until=last.seq + 1 if last else 0) as view:
+                work = self._work.get(space)
+                if work is None or work.generation != view.view.n:
+                    work = self._work[space] = Work(view.view.n)
+                if work.todo:
+                    return work
+                rows, texts, gone = await view.view.read(partial(_read, work=work))
+            if gone:
+                await cache.drop(gone)
+            if not rows:
+                return work
+            missing = await cache.missing([row[1] for row in rows])
+            work.todo = list({row[1]: row[2] for row in rows if row[1] in missing}.items())
+            work.left = max(len(work.todo), texts - count)
+
+    async def _complete(self, space: str, cache: EmbedCache, work: Work) -> None:
+        """Say up to where every text has a vector, and remove those of models that are not used any more."""
+        await cache.completed(self._bus.epoch, work.top)
+        for path in cache.path.parent.glob("embeddings-*.db*"):
+            if not path.name.startswith(cache.path.name):
+                _unlink(path)
+
+
+def _read(db: Any, work: Work) -> tuple[list[tuple[int, str, str]], int, list[str]]:
+    """The next texts of a space, newest first; how many there are; hashes of forgotten ones."""
+    select = "SELECT seq, hash, text FROM texts WHERE seq"
+    rows = db.execute(f"{select} > ? ORDER BY seq DESC LIMIT ?", (work.top, PAGE)).fetchall()
+    if rows:
+        if len(rows) == PAGE or not work.below:
+            work.below = rows[-1][0]
+        work.top = rows[0][0]
+    else:
+        rows = db.execute(f"{select} < ? ORDER BY seq DESC LIMIT ?", (work.below, PAGE)).fetchall()
+        if rows:
+            work.below = rows[-1][0]
+    texts = db.execute("SELECT count(*) FROM texts").fetchone()[0]
+    count = db.execute("SELECT count(*) FROM gone").fetchone()[0]
+    gone: list[str] = []
+    if count != work.gone:
+        work.gone = count
+        sql = "SELECT hash FROM gone WHERE hash NOT IN (SELECT hash FROM texts)"
+        gone = [row[0] for row in db.execute(sql)]
+    return rows, texts, gone
+
+
+def _unlink(path: Path) -> None:
+    with contextlib.suppress(OSError):  # it is removed next time
+        path.unlink(missing_ok=True)

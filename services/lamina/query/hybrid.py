@@ -1,0 +1,76 @@
+"""Both legs over the same turns: what is near and what matches, filtered alike, fused. Runs on a view's thread."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lamina import text
+from lamina.query.fuse import LONG_CHARS, REACH, Beside, Fact, Scope, fuse
+from lamina.query.keywords import Ranking, filters, scored
+from lamina.records import Where
+
+if TYPE_CHECKING:
+    from lamina.query.vectors import Near
+
+NEAREST = 100
+"""Candidates of the vector leg."""
+_KEYS = 500
+
+
+def hybrid(db: sqlite3.Connection, ranking: Ranking, near: Near, query: str, where: Where) -> Sequence[text.Ranked]:
+    """The candidates of both legs with both scores each, best first."""
+    import numpy as np
+
+    seqs, cosines = near.seqs[: len(near.cosines)], near.cosines
+    conditions, values = filters(where)
+    if conditions:
+        sql = f"SELECT t.seq FROM turns t WHERE 1 {conditions}"  # noqa: S608 - own names and marks
+        allowed = np.fromiter((row[0] for row in db.execute(sql, values)), dtype=np.int64)
+        kept = np.isin(seqs, allowed)
+        seqs, cosines = seqs[kept], cosines[kept]
+    if not len(seqs):
+        return ranking.ranked
+    best = np.argpartition(-cosines, min(NEAREST, len(cosines)) - 1)[:NEAREST]
+    known = {one.turn for one in ranking.candidates}
+    new = [int(seq) for seq in seqs[best] if int(seq) not in known]
+    turns = _turns(db, [*known, *new])
+    others = [one for seq, (one, _) in turns.items() if seq not in known]
+    candidates = [*ranking.candidates, *scored(db, query, ranking.expression, others)]
+    keyword = {one.turn: one for one in text.rank(candidates, query)}
+    beside = _beside(db, [seq for seq, (_, chars) in turns.items() if chars < LONG_CHARS], near)
+    facts = [
+        Fact(one, turns[one.turn][1], keyword.get(one.turn), near.cosine(one.turn), beside.get(one.turn, ()))
+        for one in candidates
+        if one.turn in turns
+    ]
+    return fuse(facts, query, Scope(float(cosines.min()), float(cosines.mean()), float(cosines.max())))
+
+
+def _turns(db: sqlite3.Connection, seqs: Sequence[int]) -> dict[int, tuple[text.Candidate, int]]:
+    """Some turns and their lengths; those that are not in the journal are left out."""
+    sql = "SELECT seq, session, position, role, 0.0, length(text) FROM turns WHERE seq IN"
+    return {row[0]: (text.Candidate(*row[:5]), row[5]) for row in _in_parts(db, sql, seqs)}
+
+
+def _beside(db: sqlite3.Connection, seqs: Sequence[int], near: Near) -> dict[int, list[Beside]]:
+    """The turns around each of some turns that have a vector."""
+    sql = (
+        "SELECT a.seq, b.seq, abs(b.position - a.position), length(b.text) FROM turns a CROSS JOIN turns b "  # noqa: S608
+        f"ON b.session = a.session AND b.position BETWEEN a.position - {REACH} AND a.position + {REACH} "
+        "AND b.seq <> a.seq WHERE a.seq IN"
+    )
+    found: dict[int, list[Beside]] = defaultdict(list)
+    for turn, other, distance, chars in _in_parts(db, sql, seqs):
+        cosine = near.cosine(other)
+        if cosine is not None:
+            found[turn].append(Beside(distance, chars, cosine))
+    return found
+
+
+def _in_parts(db: sqlite3.Connection, sql: str, seqs: Sequence[int]) -> Iterator[Any]:
+    for start in range(0, len(seqs), _KEYS):
+        part = seqs[start : start + _KEYS]
+        yield from db.execute(f"{sql} ({', '.join('?' * len(part))})", part)

@@ -1,0 +1,1 @@
+"""Which texts want a vector. The embed loop of the runtime makes them; the query service compares them."""
