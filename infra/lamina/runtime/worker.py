@@ -111,7 +111,7 @@ class Worker(Generic[S]):
         self.embedder: EmbedLoop[S] | None = None
         if service.embeds:
             source = embedding or shared(load(home.config).embedding)
-            self.embedder = EmbedLoop(service, bus, self._views, self._index, home, source)
+            self.embedder = EmbedLoop(service, bus, self._views, self._index, home, source, self._folding)
 
     async def run(self, ready: asyncio.Event | None = None) -> None:
         """Run until `stop`. On the way out positions are written and nothing in flight is lost."""
@@ -142,6 +142,9 @@ class Worker(Generic[S]):
         self._stop_loops()
         self.follower.caught_up.set()
         self.follower.stop()
+
+    def _folding(self) -> bool:
+        return self.follower.pending > 0
 
     def _stop_loops(self) -> None:
         self.decider.stop()
