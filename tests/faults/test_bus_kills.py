@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import signal
@@ -88,8 +89,8 @@ async def test_accepted_is_stored_once_and_in_order(
                 asyncio.gather(*(client(one, n, published) for n, one in enumerate(clients))),
             )
         harm.cancel()
-        await asyncio.wait({harm})
-        assert harm.cancelled()
+        with contextlib.suppress(asyncio.CancelledError):  # it may just have ended by itself; an error is raised
+            await harm
         for one in clients:
             await one.close()
 
