@@ -1,6 +1,6 @@
 """Does `fit` keep whole agent runs inside a window, valid, cheaper, and with a prefix a provider can cache?
 
-usage: python benchmarks/context.py [--data FOLDER] [--runs N] [--windows 16000 32000]
+usage: python -m benchmarks.context [--data FOLDER] [--runs N] [--windows 16000 32000]
 
 Every SWE-agent run is replayed as an agent would live it: before each step the host asks for a list that fits, then
 appends the step. Both providers' shapes, the host's own full list each time. Per window and provider:

@@ -1,6 +1,6 @@
 """What does a stub save, and does it still show what the next steps quote?
 
-usage: python benchmarks/offload.py [--data FOLDER] [--runs N] [--peers PYTHON] [--peer-runs N]
+usage: python -m benchmarks.offload [--data FOLDER] [--runs N] [--peers PYTHON] [--peer-runs N]
 
 Real SWE-agent runs. The prompt of step t holds all earlier thoughts and actions, the newest `keep` results whole and
 older ones as stubs; tokens are characters / 4. A need is an identifier, path or number in the action of step t that
