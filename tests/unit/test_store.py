@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.errors import Busy, Closed, Permanent, Transient, Unavailable
+from lamina.errors import Busy, Closed, DiskFull, Permanent, Transient, Unavailable
 from lamina.store import Damaged, Table, View, ViewReader
 from lamina.store.driver import SQLITE_VERSION, driver
 from lamina.store.view import generation, generation_path, identity, remove_generation, switch, unused_generation
@@ -198,3 +198,49 @@ def test_generations_are_never_used_again(tmp_path: Path) -> None:
 
 def test_sqlite_is_new_enough_for_strict_tables_and_full_text() -> None:
     assert SQLITE_VERSION >= (3, 43)
+
+
+async def test_a_generation_that_goes_while_it_is_read_is_followed_by_the_new_one(tmp_path: Path) -> None:
+    link = tmp_path / "v.db"
+    for n in (1, 2):
+        view = View(link, (), n=n)
+        await view.open()
+        await view.transaction(lambda db, n=n: db.execute("INSERT INTO meta VALUES('n', ?)", (n,)))  # type: ignore[misc]
+        await view.close()
+    switch(link, 1)
+    reader = ViewReader(link)
+
+    def work(db: sqlite3.Connection) -> int:
+        n = int(db.execute("SELECT value FROM meta WHERE key = 'n'").fetchone()[0])
+        if n == 1:
+            switch(link, 2)
+            raise DiskFull("v.1.db: disk I/O error")  # what SQLite says when its files go under it
+        return n
+
+    try:
+        assert await reader.read(work) == 2
+    finally:
+        await reader.close()
+
+
+async def test_an_error_of_a_view_that_stays_is_raised(tmp_path: Path) -> None:
+    link = tmp_path / "v.db"
+    view = View(link, (), n=1)
+    await view.open()
+    switch(link, 1)
+    reader = ViewReader(link)
+    calls = 0
+
+    def work(_: sqlite3.Connection) -> int:
+        nonlocal calls
+        calls += 1
+        raise DiskFull("v.1.db: disk I/O error")
+
+    try:
+        with pytest.raises(DiskFull):
+            await reader.read(work)
+    finally:
+        await reader.close()
+        await view.close()
+
+    assert calls == 1

@@ -17,11 +17,12 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from lamina.errors import Busy, Unavailable
-from lamina.store.driver import Connection
+from lamina.errors import Busy, Denied, DiskFull, Unavailable
+from lamina.store.driver import Connection, Damaged
 
 T = TypeVar("T")
 STEPS_PER_LOOK = 2_000
+MOST_SWITCHES = 3
 
 RUNTIME_DDL = """
 CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
@@ -173,8 +174,19 @@ class ViewReader:
     async def read(self, work: Callable[[sqlite3.Connection], T], *, until_s: float | None = None) -> T:
         """`work` in one read transaction; `until_s` (monotonic clock) ends its statements.
 
-        `Unavailable` while there is no view, `Damaged` when it is broken, `Transient` when time ran out.
+        `Unavailable` while there is no view, `Damaged` when it is broken, `Transient` when time ran out. A
+        generation that is removed while it is being opened or read fails in many ways; then the new one is read.
         """
+        for _ in range(MOST_SWITCHES):
+            before = identity(self.link)
+            try:
+                return await self._read(work, until_s)
+            except (Damaged, Denied, DiskFull):
+                if identity(self.link) == before:
+                    raise
+        return await self._read(work, until_s)
+
+    async def _read(self, work: Callable[[sqlite3.Connection], T], until_s: float | None) -> T:
         async with self._opening:
             db = await self._connection()
 
