@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -10,7 +12,9 @@ from hypothesis import strategies as st
 
 from lamina.bus import subjects, wire
 from lamina.bus.api import ApiError, PubAck, Reply, ack_of, answer_of, error_of
+from lamina.bus.connection import Connection
 from lamina.bus.memory import MemoryLog
+from lamina.bus.nats import NatsBus
 from lamina.bus.port import Ack, Outgoing
 from lamina.errors import (
     Busy,
@@ -165,3 +169,18 @@ def test_the_dedup_window_of_the_log_in_memory_ends() -> None:
     assert log.append(message) == Ack(1, duplicate=True)
     now[0] += 1
     assert log.append(message) == Ack(2)
+
+
+async def test_a_close_that_the_client_library_cancels_by_itself_is_a_close() -> None:
+    class Cancelled:
+        def flush_now(self) -> None: ...
+
+        async def close(self) -> None:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            waiter.cancel()
+            await waiter
+
+    bus = NatsBus(cast(Connection, Cancelled()))
+    await bus.close()
+
+    assert not bus.connected

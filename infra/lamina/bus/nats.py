@@ -7,6 +7,7 @@ stored, so it is repeated with the same id.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -206,7 +207,14 @@ class NatsBus:
             await one.close()
             one.cancel()
         self.connection.flush_now()
-        await self.connection.close()
+        try:
+            await self.connection.close()
+        except asyncio.CancelledError:
+            # nats-py cancels what it waits for itself when it is closed while reconnecting (seen: StreamWriter's
+            # close waiter); only a cancellation of our own task is one
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
 
     def forget(self, reader: NatsReader) -> None:
         """Called by a reader that was closed."""
