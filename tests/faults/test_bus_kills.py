@@ -48,12 +48,13 @@ async def trouble(rng: random.Random, server: Server, published: asyncio.Event) 
         pid = server.pid
         if pid is None:
             continue
-        if rng.random() < 0.5:
-            os.kill(pid, signal.SIGKILL)
-        else:
-            os.kill(pid, signal.SIGSTOP)
-            await asyncio.sleep(rng.choice([0.0, 0.05, 0.7]))
-            os.kill(pid, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):  # it has just died of the last one
+            if rng.random() < 0.5:
+                os.kill(pid, signal.SIGKILL)
+            else:
+                os.kill(pid, signal.SIGSTOP)
+                await asyncio.sleep(rng.choice([0.0, 0.05, 0.7]))
+                os.kill(pid, signal.SIGCONT)
 
 
 async def follow(bus: Bus, number: int, rng: random.Random) -> list[tuple[int, bytes]]:
