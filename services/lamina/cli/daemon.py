@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from lamina.cli.command import DONE, Command, Context
-from lamina.cli.running import locked, running
+from lamina.cli.running import running
 from lamina.errors import Invalid, Timeout
 
 if TYPE_CHECKING:
@@ -94,11 +94,11 @@ def _down(context: Context, _: argparse.Namespace) -> int:
 
 def stop(home: Home, pid: int) -> None:
     """Ask the daemon `pid` of `home` to end, and wait for it; `Timeout` when it does not."""
-    from lamina.home import alive
+    from lamina.home import alive, held
 
     os.kill(pid, signal.SIGTERM)
     until = time.monotonic() + STOP_S
-    while alive(pid) and locked(home.run / "daemon.lock"):
+    while alive(pid) and held(home.daemon_lock):
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)  # a client that started it is its parent, and it would stay as a zombie
         if time.monotonic() > until:

@@ -102,5 +102,7 @@ def _text(root: Path, ref: Ref) -> str:
                 file.seek(ref.offset or 0)
                 raw = file.read(ref.size_bytes)
         except FileNotFoundError as error:
-            raise Forgotten(f"{ref.node}: its file is gone; rebuild the offload view") from error
+            raise Forgotten(
+                f"{ref.node}: its file is gone; remove views/offload.db and ask again: it is made from the log"
+            ) from error
     return raw.decode("utf-8", "replace")

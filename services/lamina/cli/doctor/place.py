@@ -15,11 +15,10 @@ from lamina import config as configuration
 from lamina.cli.command import Context
 from lamina.cli.doctor.finding import Finding, broken, ok, warning
 from lamina.cli.output import size_text
-from lamina.cli.running import locked
 from lamina.cli.state import waiting_events
 from lamina.config import Config
 from lamina.errors import Denied, Invalid
-from lamina.home import Home, alive
+from lamina.home import Home, alive, held
 
 NETWORK = (
     "nfs",
@@ -164,7 +163,7 @@ def _first_reason(path: Path) -> str:
 
 def leftovers(home: Home) -> Finding:
     """Files that a process left behind which did not end by itself."""
-    lock = locked(home.run / "daemon.lock")
+    lock = held(home.run / "daemon.lock")
     runtime = home.runtime()
     if home.runtime_file.exists() and not (lock and runtime):
         return warning(
@@ -179,7 +178,7 @@ def leftovers(home: Home) -> Finding:
             f"wait a moment; else see {home.log_file}",
         )
     server = _server_pid(home)
-    if not lock and server and alive(server) and locked(home.bus / "lock"):
+    if not lock and server and alive(server) and held(home.bus / "lock"):
         return warning(
             "runtime file", f"process {server} runs the bus without a daemon", "`lamina up` ends it and begins anew"
         )
