@@ -19,6 +19,7 @@ from msgspec import Raw, Struct
 from lamina import upcast
 from lamina.errors import Invalid, TooLarge
 from lamina.ids import token
+from lamina.knowledge import Atom, Operation
 from lamina.times import parse, text_of
 
 ROLES = ("user", "assistant", "system", "tool")
@@ -123,6 +124,48 @@ class MemoryForgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ids: tuple[str, ...]
 
 
+class MemoryUndone(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person undoes the decision `target` (an event id): what it derived, and did to others, holds no more."""
+
+    target: str
+
+
+class AtomsExtracted(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an extractor kept of the events `inputs`; those of which nothing was kept have their outcome too.
+
+    `windows` are the numbers of inputs of each window, in order. The id of the i-th atom is `atom_id(event id, i)`.
+    `raw` is a model's answer as received, `prompt_sha256` that of what it was asked.
+    """
+
+    step: str
+    n: int
+    inputs: tuple[str, ...]
+    windows: tuple[int, ...]
+    extractor: str
+    version: str
+    atoms: tuple[Atom, ...] = ()
+    model: str = ""
+    prompt_sha256: str = ""
+    raw: str = ""
+    tokens: int = 0
+    duration_ms: int = 0
+
+
+class AtomsReconciled(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What becomes of the atoms of the extractions `inputs`, beside those that were there."""
+
+    step: str
+    n: int
+    inputs: tuple[str, ...]
+    rules: str
+    operations: tuple[Operation, ...] = ()
+    model: str = ""
+    prompt_sha256: str = ""
+    raw: str = ""
+    tokens: int = 0
+    duration_ms: int = 0
+
+
 class StepFailed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A decision that could not be made: what failed, the how-manieth time, and when to try again.
 
@@ -149,6 +192,9 @@ Data: TypeAlias = (
     | PersonaEdited
     | ScenarioEdited
     | MemoryForgotten
+    | MemoryUndone
+    | AtomsExtracted
+    | AtomsReconciled
     | StepFailed
 )
 TYPES: Mapping[str, type[Struct]] = {
@@ -161,6 +207,9 @@ TYPES: Mapping[str, type[Struct]] = {
     "persona.edited": PersonaEdited,
     "scenario.edited": ScenarioEdited,
     "memory.forgotten": MemoryForgotten,
+    "memory.undone": MemoryUndone,
+    "atoms.extracted": AtomsExtracted,
+    "atoms.reconciled": AtomsReconciled,
     "step.failed": StepFailed,
 }
 _NAMES = {kind: name for name, kind in TYPES.items()}

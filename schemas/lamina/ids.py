@@ -133,6 +133,11 @@ def decision_id(space: str, step: str, n: int, inputs: Sequence[str]) -> str:
     return derived_id("decision", unicodedata.normalize("NFC", space), step, n, *inputs)
 
 
+def atom_id(decision: str, index: int) -> str:
+    """The id of the `index`-th atom of the decision event `decision`, or of an event that is one atom (index 0)."""
+    return derived_id("atom", decision, index)
+
+
 def node_id(event_id: str) -> str:
     """The short name of a tool result: `n` and 11 base-32 digits (55 bits) of its event id's hash."""
     value = int.from_bytes(hashlib.sha256(event_id.encode()).digest()[:7], "big") >> 1
