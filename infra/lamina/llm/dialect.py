@@ -43,6 +43,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     unthinking: Mapping[str, Any]
     format: Format = "schema"
     limit: str = "max_tokens"
+    swapped: bool = False
+    """Has the other name of the limit been tried before?"""
     temperature: bool = True
 
     def parameters(self, ask: Ask) -> dict[str, Any]:
@@ -63,10 +65,9 @@ class Dialect(Struct, frozen=True, kw_only=True):
         What the refusal names goes first; else thinking, then the form of the answer.
         """
         said = refusal.lower()
-        if "max_completion_tokens" in said and self.limit == "max_tokens":
-            return replace(self, limit="max_completion_tokens")
-        if "max_tokens" in said and self.limit == "max_completion_tokens":
-            return replace(self, limit="max_tokens")
+        other = "max_tokens" if self.limit == "max_completion_tokens" else "max_completion_tokens"
+        if other in said and not self.swapped:
+            return replace(self, limit=other, swapped=True)
         if "temperature" in said and self.temperature:
             return replace(self, temperature=False)
         if self.format != "text" and ("response_format" in said or "schema" in said or "json_object" in said):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 import time
+from collections.abc import Awaitable, Callable
 from types import ModuleType
 from typing import Any
 
@@ -74,6 +76,7 @@ class Endpoint:
         deadline_s: float = DEADLINE_S,
         attempt_s: float = ATTEMPT_S,
         pause_s: float = PAUSE_S,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.name = model
         self._url = base_url
@@ -81,6 +84,7 @@ class Endpoint:
         self._deadline_s = deadline_s
         self._attempt_s = attempt_s
         self._pause_s = pause_s
+        self._sleep = sleep
         self._dialect = dialect.of(base_url, model)
         self._client: Any = None
         self._openai: ModuleType | None = None
@@ -99,7 +103,7 @@ class Endpoint:
                 if pause_s is None or loop.time() + pause_s >= end:
                     raise
                 log.info("model_asked_again", seconds=round(pause_s, 1), error=str(error))
-                await asyncio.sleep(pause_s)
+                await self._sleep(pause_s)
             else:
                 return Answer(
                     text=answer.text,
@@ -153,10 +157,14 @@ class Endpoint:
     async def _sent(self, client: Any, ask: Ask) -> bytes:
         """The body of one answer of success; raises `_Declined`, `_BrokenOff` or `TimeoutError`."""
         messages = [{"role": "system", "content": ask.system}, {"role": "user", "content": ask.user}]
-        call = client.chat.completions.with_streaming_response.create(
-            model=self.name, messages=messages, extra_body=self._dialect.parameters(ask)
-        )
         assert self._openai is not None  # noqa: S101 - there is a client
+        http = _http(self._openai)
+        call = client.chat.completions.with_streaming_response.create(
+            model=self.name,
+            messages=messages,
+            extra_body=self._dialect.parameters(ask),
+            extra_headers={} if self._key else {"Authorization": self._openai.Omit()},
+        )
         raw = bytearray()
         try:
             async with call as response:
@@ -164,9 +172,16 @@ class Endpoint:
                     raw += chunk
                     if len(raw) > wire.MAX_ANSWER_BYTES:
                         break
-        except self._openai.APITimeoutError as error:
+        except (self._openai.APITimeoutError, http.TimeoutException) as error:
             raise TimeoutError from error
-        except (self._openai.OpenAIError, OSError, ValueError, RuntimeError) as error:
+        except (
+            self._openai.OpenAIError,
+            http.HTTPError,
+            http.StreamError,
+            OSError,
+            ValueError,
+            RuntimeError,
+        ) as error:
             if isinstance(error.__cause__, _Declined):
                 raise error.__cause__ from None
             raise _BrokenOff(error) from error
@@ -208,18 +223,26 @@ def _package() -> ModuleType:
     return openai
 
 
+def _http(openai: ModuleType) -> ModuleType:
+    """The HTTP package below `openai`, which is another in another version of it."""
+    name: str = openai.DefaultAsyncHttpxClient.__base__.__module__
+    return sys.modules[name.partition(".")[0]]
+
+
 def _client(openai: ModuleType, url: str, key: str, timeout_s: float) -> Any:
     http = openai.DefaultAsyncHttpxClient(event_hooks={"response": [_bounded]})
+    headers: dict[str, Any] = {"Accept-Encoding": "identity"}
+    # what the environment says of the hosted service is not for this address
+    omitted = ("OpenAI-Organization", "OpenAI-Project")
     return openai.AsyncOpenAI(
         base_url=url,
         api_key=key or "none",  # the package insists on one
+        organization="",
+        project="",
         max_retries=0,
         timeout=timeout_s,
         http_client=http,
-        default_headers={"Accept-Encoding": "identity"},
-        # what the environment says of the hosted service is not for this address
-        organization="",
-        project="",
+        default_headers=headers | dict.fromkeys(omitted, openai.Omit()),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -56,8 +57,8 @@ class _Body(Struct):
 def read(raw: bytes) -> Said:
     """The first choice of a chat completion. `NotAnAnswer` for anything else; its tokens are `spent(raw)`."""
     try:
-        body = msgspec.json.decode(raw, type=_Body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        body = _body(raw)
+    except (ValueError, RecursionError) as error:
         raise NotAnAnswer(f"no chat completion ({error}): {shown(raw)}") from error
     if body.error and not body.choices:
         raise NotAnAnswer(f"an error instead of an answer: {shown(raw)}")
@@ -77,8 +78,8 @@ def read(raw: bytes) -> Said:
 def spent(raw: bytes) -> int | None:
     """The tokens that any answer, an error too, says to have used; None where it does not."""
     try:
-        return _tokens(msgspec.json.decode(raw, type=_Body).usage)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return _tokens(_body(raw).usage)
+    except (ValueError, RecursionError):
         return None
 
 
@@ -103,6 +104,11 @@ def shown(raw: bytes) -> str:
 def whole(text: str) -> str:
     """`text` with what is no Unicode text replaced: an answer becomes part of an event."""
     return _LONE.sub("\ufffd", text)
+
+
+def _body(raw: bytes) -> _Body:
+    """Half a surrogate pair, which a model's text may hold, is read too; msgspec's own decoder refuses it."""
+    return msgspec.convert(json.loads(raw.decode()), _Body)
 
 
 def _text(content: object) -> str:

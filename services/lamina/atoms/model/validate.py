@@ -15,6 +15,7 @@ from lamina.atoms.model.schema import MAX_ATOMS, MAX_QUOTES, Item
 from lamina.atoms.turns import Turn
 from lamina.errors import Invalid
 from lamina.knowledge import ATOM_TYPES, MAX_ATOM_CHARS, MAX_PRIORITY, Atom, AtomType, Scope, Span
+from lamina.text.injected import cut
 from lamina.text.normalise import normalise
 from lamina.text.stopwords import STOP_WORDS
 from lamina.text.tokens import terms
@@ -49,7 +50,7 @@ class Checker:
         self._by_id = {turn.id: turn for turn in window}
         self._before = {f"c{n}" for n in range(1, len(context) + 1)} | {turn.id for turn in context}
         self._sources: dict[str, Source] = {}
-        said = [text for turn in (*context, *window) for text in (turn.text, turn.name)]
+        said = [text for turn in (*context, *window) for text in (cut(turn.text), turn.name)]
         self._said = normalise("\n".join(said))
         self._terms = set(terms(self._said))
         self._times = "\n".join(turn.time for turn in (*context, *window))
