@@ -6,6 +6,7 @@ one identity in one file; a text that the model refused has an empty one, so tha
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -24,6 +25,13 @@ _KEYS = 500
 
 def cache_path(space_root: Path, identity: str) -> Path:
     return space_root / "cache" / f"embeddings-{identity}.db"
+
+
+def removed(path: Path) -> None:
+    """Remove a cache with the files that SQLite lays beside it; what cannot be removed now is next time."""
+    for name in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm", "-journal"))):
+        with contextlib.suppress(OSError):
+            name.unlink(missing_ok=True)
 
 
 class EmbedCache:
