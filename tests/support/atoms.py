@@ -133,8 +133,9 @@ class AtomsBench:
         def quiet() -> bool:
             if applied(self.home, "alice", "atoms") < self.log.last_seq:
                 return False
-            found = self.counts()
-            return not found.due and not found.unreconciled and not worker.decider._busy
+            found, now = self.counts(), self.clock()
+            idle = found.open > 0 and found.idle_us <= now and worker.decider.due.get("alice", 0) <= now
+            return not found.due and not found.unreconciled and not idle
 
         await until(quiet)
 

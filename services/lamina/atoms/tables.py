@@ -73,6 +73,7 @@ ATOMS = Table(
   until TEXT NOT NULL) STRICT;
 CREATE INDEX atoms_slot ON atoms(slot, subject, n) WHERE slot <> '';
 CREATE INDEX atoms_same ON atoms(same, n);
+CREATE INDEX atoms_by ON atoms(by) WHERE by <> '';
 CREATE INDEX atoms_decision ON atoms(decision)""",
 )
 INDEX = Table(
