@@ -61,6 +61,8 @@ class EmbeddingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The endpoint's name for its model."""
     api_key_env: str = ""
     """The environment variable that holds the endpoint's key; empty: none is sent."""
+    tokens_per_day: int = 10_000_000
+    """About what an endpoint may be sent on one day (UTC) beside questions, by 4 bytes a token; 0: no limit."""
 
 
 class LlmConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -130,6 +132,7 @@ def _checked(config: Config) -> Config:
     for key, value in (
         ("bus.max_bytes", config.bus.max_bytes),
         ("outbox.max_bytes", config.outbox.max_bytes),
+        ("embedding.tokens_per_day", embedding.tokens_per_day),
         ("llm.tokens_per_day", config.llm.tokens_per_day),
         ("llm.tokens_per_space", config.llm.tokens_per_space),
     ):

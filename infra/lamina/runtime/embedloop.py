@@ -131,7 +131,7 @@ class EmbedLoop(Generic[S]):
             state=name,
             model=self._identity,
             why=(why or (self.last_error if name == "put aside" else ""))[:MOST_WHY_CHARS],
-            retry_in_s=round(self.embedding.retry_in_s, 1),
+            retry_in_s=round(self.embedding.passages_in_s, 1),
             embedded=self.made,
             waiting=waiting,
             spaces=len(self._dirty),
@@ -181,7 +181,7 @@ class EmbedLoop(Generic[S]):
             self._marked.discard(space)
             await self._bus.notify(applied_subject(space, self._service.name), b"")
         except Unavailable as error:
-            self._failed(space, error, self.embedding.retry_in_s or SPACE_PAUSE_S)
+            self._failed(space, error, self.embedding.passages_in_s or SPACE_PAUSE_S)
         except LaminaError as error:
             self._failed(space, error, SPACE_PAUSE_S)
 
