@@ -122,7 +122,9 @@ class EmbedLoop(Generic[S]):
         """What the loop does now."""
         why = self.embedding.why
         waiting = self.due
-        name = "put aside" if why or (self._dirty and self._next() is None) else "embedding" if waiting else "idle"
+        name = "embedding" if self._dirty else "idle"
+        if why or (self._dirty and self._next() is None):
+            name = "put aside"
         if name == "embedding" and self._held_since is not None:
             name = "folding first"
         return EmbedState(
