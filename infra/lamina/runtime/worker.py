@@ -94,6 +94,8 @@ class Worker(Generic[S]):
         clock_us: Callable[[], int] = now_us,
         embedding: Embedding | None = None,
     ) -> None:
+        if service.configure is not None:
+            service = service.configure(load(home.config))
         self.service = service
         self._bus = bus
         self._home = home
