@@ -8,7 +8,6 @@ Interrupted at any point, the next start goes on: what is there already is not p
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import time
 from collections.abc import Mapping
@@ -18,8 +17,9 @@ from lamina import events
 from lamina.bus import Bus, Message, Outgoing, blobs
 from lamina.errors import Invalid
 from lamina.home import Home
-from lamina.ids import derived_id, event_subject
+from lamina.ids import event_subject
 from lamina.log import get_logger
+from lamina.runtime.apply import dead_id
 from lamina.runtime.files import ledger_epoch
 from lamina.runtime.history import ledger_lines
 from lamina.store.files import sync_folder, translated_os
@@ -107,7 +107,7 @@ def _named(raw: bytes) -> tuple[str, events.Event | None]:
     try:
         event = events.decode(raw)
     except Invalid:
-        return derived_id("malformed", hashlib.sha256(raw).hexdigest()), None
+        return dead_id("", raw), None
     return event.id, event
 
 
