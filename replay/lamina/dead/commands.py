@@ -92,8 +92,8 @@ dead = Command(
     help="events that a service could not take",
     description="An event that a service cannot take is parked with the reason, and the rest flows on. Retry folds "
     "the view anew beside the one in use (order matters), and makes decisions that were given up due again. Drop "
-    "says in the log that it may rest: no rebuild parks it again, and the log keeps it. Without --space every space is "
-    "looked at; exit code 1 when something stays parked.",
+    "says in the log that it may rest: no rebuild parks it again, and the log keeps it. Without --space every "
+    "space is looked at; exit code 1 when something stays parked.",
     run=_run,
     configure=_options,
     examples=(
