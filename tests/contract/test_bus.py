@@ -396,6 +396,18 @@ class TestState:
         assert await bus.erase(99) is False
         assert await bus.get(1) is None
 
+    async def test_a_purge_takes_what_lies_below_on_its_subjects_alone(self, bus: Bus) -> None:
+        await fill(bus, 3)
+        await fill(bus, 2, OTHER)
+        await fill(bus, 1)
+
+        assert await bus.purge(SUBJECT, below=0) == 0
+        assert await bus.purge(SUBJECT, below=3) == 2
+        assert await bus.purge(SUBJECT, below=3) == 0
+        assert [m.seq for m in await drain(bus, ["lamina.ev.>"])] == [3, 4, 5, 6]
+        assert await bus.purge("lamina.ev.>", below=10**9) == 4
+        assert (await bus.publish(SUBJECT, b"x")).seq == 7
+
     async def test_positions_are_not_given_again(self, bus: Bus) -> None:
         await fill(bus, 2)
         await bus.erase(2)

@@ -23,6 +23,7 @@ from lamina.errors import (
 STREAM_CREATE = f"$JS.API.STREAM.CREATE.{STREAM}"
 STREAM_UPDATE = f"$JS.API.STREAM.UPDATE.{STREAM}"
 STREAM_INFO = f"$JS.API.STREAM.INFO.{STREAM}"
+STREAM_PURGE = f"$JS.API.STREAM.PURGE.{STREAM}"
 MESSAGE_GET = f"$JS.API.STREAM.MSG.GET.{STREAM}"
 MESSAGE_DELETE = f"$JS.API.STREAM.MSG.DELETE.{STREAM}"
 DIRECT_GET = f"$JS.API.DIRECT.GET.{STREAM}"
@@ -87,6 +88,10 @@ class StreamAnswer(Answer, frozen=True):
     state: StreamState | None = None
 
 
+class PurgeAnswer(Answer, frozen=True):
+    purged: int = 0
+
+
 class StoredMessage(Struct, frozen=True):
     subject: str
     seq: int
@@ -106,7 +111,8 @@ class ConsumerAnswer(Answer, frozen=True):
 
 A = TypeVar("A", bound=Answer)
 _decoders: dict[type[Answer], msgspec.json.Decoder[Any]] = {
-    kind: msgspec.json.Decoder(kind) for kind in (Answer, PubAck, StreamAnswer, MessageAnswer, ConsumerAnswer)
+    kind: msgspec.json.Decoder(kind)
+    for kind in (Answer, PubAck, StreamAnswer, PurgeAnswer, MessageAnswer, ConsumerAnswer)
 }
 
 

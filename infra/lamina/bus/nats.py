@@ -173,6 +173,16 @@ class NatsBus:
             return False
         raise error_of(error, "erasing")
 
+    async def purge(self, subject: str, *, below: int, timeout_s: float = 30.0) -> int:
+        subjects.check_pattern(subject)
+        if below < 1:  # to JetStream 0 means everything
+            return 0
+        reply = await self._api(api.STREAM_PURGE, {"filter": subject, "seq": below}, timeout_s)
+        answer = answer_of(reply, api.PurgeAnswer, "purging")
+        if answer.error is not None:
+            raise error_of(answer.error, "purging")
+        return answer.purged
+
     async def request(self, subject: str, data: bytes, *, timeout_s: float) -> bytes:
         return await ask(self.connection, subject, data, timeout_s)
 

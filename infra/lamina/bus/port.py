@@ -155,6 +155,13 @@ class Bus(Protocol):
         """Overwrite the bytes of the message at `seq` on disk and remove it; False where there was none."""
         ...
 
+    async def purge(self, subject: str, *, below: int, timeout_s: float = 30.0) -> int:
+        """Remove the messages on `subject` (wildcards allowed) with seq < `below`; how many there were.
+
+        Their room is given back, their bytes are not overwritten: `erase` does that.
+        """
+        ...
+
     async def request(self, subject: str, data: bytes, *, timeout_s: float) -> bytes:
         """Ask and wait for one answer. `Unavailable` at once when nobody serves the subject.
 

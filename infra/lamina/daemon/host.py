@@ -20,13 +20,14 @@ from lamina.bus.nats import Credentials, NatsBus, connect
 from lamina.bus.server import Server as NatsServer
 from lamina.bus.server import read_credentials
 from lamina.bus.stream import default_max_bytes, ensure_stream
-from lamina.config import Config
+from lamina.config import Config, keep_of
 from lamina.errors import Invalid, LaminaError, Transient, Unavailable
 from lamina.home import Home, Lock, Runtime
 from lamina.log import get_logger
 from lamina.runtime.refill import refill, refilled
 from lamina.runtime.registry import Server, fold_services, services
 from lamina.runtime.spec import Service
+from lamina.runtime.trim import keeping
 from lamina.runtime.worker import Worker, touch_subject
 
 LOOK_S = 1.0
@@ -70,6 +71,7 @@ class Daemon:
                 await ensure_stream(bus, max_bytes=limit, default=default_max_bytes(self._home.path))
                 spaces = await refill(self._home, bus)
                 await stack.enter_async_context(_running(self._chosen(), bus, self._home))
+                await stack.enter_async_context(self._keeping(bus))
                 runtime = Runtime(
                     pid=os.getpid(),
                     started_us=time.time_ns() // 1000,
@@ -88,6 +90,20 @@ class Daemon:
                 log.info("daemon_stops", why=self.why_stopped)
         finally:
             lock.release()
+
+    @contextlib.asynccontextmanager
+    async def _keeping(self, bus: NatsBus) -> AsyncIterator[None]:
+        """Keep the log to its tail, where the configuration says so, until the block ends."""
+        if not self._config.bus.keep:
+            yield
+            return
+        folding = [service.name for service in self._chosen() if isinstance(service, Service)]
+        task = asyncio.create_task(keeping(self._home, bus, keep_of(self._config.bus.keep), folding), name="trim")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     async def _refilled(self, bus: NatsBus, spaces: Sequence[str]) -> None:
         """Let the views of refilled spaces be made again, and drop the old ledgers once the new ones are whole."""

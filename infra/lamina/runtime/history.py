@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
 from collections.abc import AsyncGenerator, Iterator
 from itertools import islice
 from pathlib import Path
@@ -21,7 +22,8 @@ from lamina.bus import Bus, Message
 from lamina.errors import Invalid
 from lamina.ids import SUBJECT_ROOT, lane
 from lamina.log import get_logger
-from lamina.store.files import translated_os
+from lamina.runtime.files import ledger_epoch
+from lamina.store.files import translated_os, write_atomic
 from lamina.times import micros, parse
 
 TRIMMED_FILE = "log/trimmed"
@@ -111,15 +113,25 @@ def trimmed(root: Path, epoch: str) -> int:
             text = path.read_text(encoding="ascii", errors="replace")
         except FileNotFoundError:
             return 0
-    of, _, seq = text.strip().partition(" ")
-    if not seq.isdigit():
-        raise Invalid(f"{path} holds no epoch and seq; `lamina replay verify` tells what the log still holds")
+    of, _, rest = text.strip().partition(" ")
+    seq = rest.partition(" ")[0]
+    if not seq.isdigit() or text != _mark(of, int(seq)):
+        raise Invalid(f"{path} is damaged; `lamina replay rebuild ledger` writes it anew from what the log holds")
     return int(seq) if of == epoch else 0
 
 
-def ledger_messages(
-    root: Path, *, after: int, until: int, damaged: list[str] | None = None
-) -> Iterator[Message]:
+def mark_trimmed(root: Path, epoch: str, seq: int) -> None:
+    """Say, durably, that up to `seq` the ledger alone need hold the events of the space at `root`."""
+    write_atomic(root / TRIMMED_FILE, _mark(epoch, seq).encode())
+
+
+def _mark(epoch: str, seq: int) -> str:
+    """A flipped digit would hide events: the mark has a checksum."""
+    text = f"{epoch} {seq}"
+    return f"{text} {hashlib.sha256(text.encode()).hexdigest()[:16]}\n"
+
+
+def ledger_messages(root: Path, *, after: int, until: int, damaged: list[str] | None = None) -> Iterator[Message]:
     """The ledger's events with `after` < seq < `until`, in its order, as messages of the log.
 
     A damaged line, or one whose event does not fit its checksum, costs that line: it is named in `damaged`, else in
@@ -155,7 +167,7 @@ async def history(
     """
     subject = space_subject(root.name)
     while True:
-        gone = trimmed(root, bus.epoch)
+        gone = max(trimmed(root, bus.epoch), await _unseen(bus, root) if after == 0 else 0)
         if after < gone:
             lines = ledger_messages(root, after=after, until=min(until, gone + 1))
             while messages := await asyncio.to_thread(lambda: list(islice(lines, batch))):  # noqa: B023 - awaited
@@ -178,6 +190,15 @@ async def history(
                     return
         finally:
             await reader.close()
+
+
+async def _unseen(bus: Bus, root: Path) -> int:
+    """Up to which seq a space's ledger may hold events that the log does not, whatever the mark says: it may be lost
+    with its file."""
+    if ledger_epoch(root) != bus.epoch:
+        return 0
+    first = await bus.next(space_subject(root.name), 0)
+    return first.seq - 1 if first is not None else (await bus.info()).last_seq
 
 
 def _first_seq(path: Path) -> int:

@@ -19,12 +19,20 @@ from pathlib import Path
 from typing import Any
 
 from lamina.bus import Bus, Message
-from lamina.errors import Busy
+from lamina.errors import Busy, Invalid
 from lamina.home import Home
 from lamina.ids import untoken
 from lamina.rebuild.progress import Mended
 from lamina.runtime.files import EPOCH_FILE
-from lamina.runtime.history import FETCH_S, ledger_count, ledger_files, ledger_messages, space_subject
+from lamina.runtime.history import (
+    FETCH_S,
+    ledger_count,
+    ledger_files,
+    ledger_messages,
+    mark_trimmed,
+    space_subject,
+    trimmed,
+)
 from lamina.runtime.open_view import OpenView
 from lamina.runtime.refill import arrival_us
 from lamina.runtime.registry import fold_services
@@ -65,6 +73,7 @@ async def mend(bus: Bus, home: Home, space: str) -> Mended:
                 late = list(ledger_messages(root, after=end.seq, until=(await bus.info()).last_seq + 1))
                 if late:  # what the live journal wrote meanwhile
                     await writer.fold(late)
+                await _mark(bus, root)
                 kept = await asyncio.to_thread(_keep, root) if damaged else ""
                 files = await asyncio.to_thread(_place, folder / space / "log", root / "log")
         lines = await asyncio.to_thread(ledger_count, root / "log")
@@ -121,6 +130,19 @@ async def _gathered(bus: Bus, root: Path, sources: _Sources) -> list[str]:
         finally:
             await reader.close()
     return damaged
+
+
+async def _mark(bus: Bus, root: Path) -> None:
+    """Where the log begins later than it did, and the mark that says so is damaged or lost, write it anew."""
+    first = await bus.next(space_subject(root.name), 0)
+    try:
+        known = trimmed(root, bus.epoch)
+    except Invalid:
+        known = -1
+    begins = first.seq - 1 if first is not None else (await bus.info()).last_seq
+    older = next(ledger_messages(root, after=0, until=begins + 1), None)
+    if known < 0 or (known == 0 and older is not None):
+        mark_trimmed(root, bus.epoch, begins if older is not None else 0)
 
 
 @contextlib.asynccontextmanager

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from lamina.cli.command import DONE, FAILED, Command, Context
 from lamina.errors import Invalid
 from lamina.rebuild.progress import Mended, Rebuilt
+from lamina.replay.records import TrimmedSpace
 from lamina.verify.records import Verified
 
 Action = Callable[[Context, argparse.Namespace], int]
@@ -53,7 +54,10 @@ def _verify(context: Context, options: argparse.Namespace) -> int:
     else:
         for one in found.findings:
             context.line(f"{one.space!a} {one.what}: {one.where}: {one.detail}")
-            context.line(f"    heal: {one.heal}" if one.heal else "    this is gone for good")
+            if one.lost:
+                context.line("    this is gone for good")
+            if one.heal:
+                context.line(f"    heal: {one.heal}")
         many = f"{len(found.findings):,} findings" if found.findings else "nothing differs"
         context.line(f"{found.spaces:,} spaces, {found.events:,} events in {found.seconds:.1f} s: {many}")
     return FAILED if found.findings else DONE
@@ -74,7 +78,36 @@ def _say(context: Context, one: Rebuilt | Mended) -> None:
     )
 
 
-ACTIONS: dict[str, Action] = {"rebuild": _rebuild, "verify": _verify}
+def _trim(context: Context, options: argparse.Namespace) -> int:
+    import asyncio
+
+    from lamina.config import keep_of, load
+    from lamina.rebuild.home import chosen_spaces, connected
+    from lamina.runtime.registry import fold_services
+    from lamina.runtime.trim import Trimmed, cut_at, trim
+
+    spaces = chosen_spaces(context.home, [context.space] if context.named else [])
+    settings = load(context.home.config)
+    text = options.keep or settings.bus.keep
+    if not text:
+        raise Invalid("how much of the log is to stay? --keep '2 GiB', --keep '30 d', or `keep` under [bus]")
+    services = settings.daemon.services or tuple(fold_services())
+    folding = [name for name in services if name in fold_services()]
+
+    async def run() -> list[Trimmed]:
+        async with connected(context.home) as bus:
+            return await trim(context.home, bus, spaces, folding, await cut_at(bus, keep_of(text)))
+
+    for one in asyncio.run(run()):
+        if context.json:
+            context.document(TrimmedSpace(space=one.space, seq=one.seq, removed=one.removed, why=one.why))
+        else:
+            why = f"; {one.why}" if one.why else ""
+            context.line(f"{one.space!a}: {one.removed:,} messages went from the log, up to {one.seq}{why}")
+    return DONE
+
+
+ACTIONS: dict[str, Action] = {"rebuild": _rebuild, "verify": _verify, "trim": _trim}
 
 
 def _run(context: Context, options: argparse.Namespace) -> int:
@@ -88,7 +121,10 @@ def _options(parser: argparse.ArgumentParser) -> None:
         "action",
         choices=tuple(ACTIONS),
         help="rebuild: make views again from the log; verify: hold log, ledger, blobs, views and vectors against one "
-        "another",
+        "another; trim: let events go from the log that the ledger is verified to hold",
+    )
+    parser.add_argument(
+        "--keep", metavar="HOW-MUCH", help="of trim: '2 GiB' or '30 d' stay in the log (default: `keep` under [bus])"
     )
     parser.add_argument(
         "view", metavar="VIEW", nargs="*", help="of rebuild: only these views, or `ledger` (default: all views)"
@@ -101,6 +137,8 @@ replay = Command(
     description="Rebuild: every view is made again beside the one in use and takes its place in one step, while "
     "others read and write on. No model is ever asked; interrupted, the same command goes on where it stopped.\n\n"
     "Verify: what differs, and which command heals it; exit code 1 when something does. It changes nothing.\n\n"
+    "Trim: the log keeps a bounded tail; what goes is first compared, byte for byte, with the ledger, which rebuild "
+    "and verify then read.\n\n"
     "Without --space every space is meant.",
     run=_run,
     configure=_options,
@@ -109,6 +147,12 @@ replay = Command(
         "lamina replay rebuild journal --space alice",
         "lamina replay rebuild ledger             # lines that were lost or damaged, from the log",
         "lamina replay verify --json",
+        "lamina replay trim --keep '2 GiB'",
     ),
-    outputs={"replay rebuild": Rebuilt | Mended, "replay verify": Verified},
+    outputs={
+        "replay rebuild": Rebuilt,
+        "replay rebuild ledger": Mended,
+        "replay verify": Verified,
+        "replay trim": TrimmedSpace,
+    },
 )

@@ -14,9 +14,9 @@ from msgspec import Struct, field
 from lamina import events
 from lamina.bus import Bus, Message
 from lamina.errors import Invalid
-from lamina.ids import untoken
+from lamina.ids import blob_subject, untoken
 from lamina.runtime.files import ledger_epoch
-from lamina.runtime.history import FETCH_S, ledger_files, ledger_line, space_subject, trimmed
+from lamina.runtime.history import FETCH_S, TRIMMED_FILE, ledger_files, ledger_line, space_subject, trimmed
 from lamina.runtime.refill import arrival_us, named
 from lamina.times import micros, parse
 from lamina.verify.records import Finding
@@ -93,8 +93,12 @@ async def compare(bus: Bus, root: Path, look: Look, *, applied: int) -> None:
     if epoch is not None and epoch != bus.epoch:
         look.find("ledger.epoch", "log/epoch", f"it is of epoch {epoch!r}, the log of {bus.epoch!r}", "up")
         return
-    gone = trimmed(root, bus.epoch)
-    entries = _Entries(root, look)
+    try:
+        gone = trimmed(root, bus.epoch)
+    except Invalid as error:
+        look.find("ledger.mark", TRIMMED_FILE, str(error), MEND)
+        gone = 0
+    entries = _Entries(root, look, gone)
     absent: dict[str, int] = {}
     info = await bus.info()
     reader = bus.read([space_subject(root.name)], after=0, name="verify")
@@ -171,8 +175,10 @@ def _note_blobs(raw: bytes, look: Look) -> None:
 class _Entries:
     """The ledger's lines in order, one looked at ahead; what is wrong with a line is found here."""
 
-    def __init__(self, root: Path, look: Look) -> None:
+    def __init__(self, root: Path, look: Look, gone: int = 0) -> None:
         self._look = look
+        self._gone = gone
+        self._before = 0
         self._lines = self._read(root)
         self._next: Entry | None = next(self._lines, None)
 
@@ -189,7 +195,6 @@ class _Entries:
         return entry
 
     def _read(self, root: Path) -> Iterator[Entry]:
-        before = 0
         files = ledger_files(root / "log")
         for path in files:
             with path.open("rb") as file:
@@ -200,10 +205,12 @@ class _Entries:
                             self._look.find("ledger.damaged", where, "a line that does not end", MEND)
                         break
                     entry = self._entry(raw, where)
-                    if entry is not None and entry.seq <= before:
-                        self._look.find("ledger.order", where, f"event {entry.seq} stands behind {before}", MEND)
+                    if entry is not None and entry.seq <= self._before:
+                        self._look.find(
+                            "ledger.order", where, f"event {entry.seq} stands behind {self._before}", MEND
+                        )
                     elif entry is not None:
-                        before = entry.seq
+                        self._before = entry.seq
                         yield entry
 
     def _entry(self, raw: bytes, where: str) -> Entry | None:
@@ -213,25 +220,30 @@ class _Entries:
                 events.decode(line.raw)
             return Entry(line.seq, micros(parse(line.at)), line.raw, where)
         except Invalid as error:
-            self._look.find("ledger.damaged", where, str(error), MEND)
+            self._look.find("ledger.damaged", where, str(error), MEND, lost=self._before < self._gone)
             return None
 
 
-def blobs(root: Path, look: Look, also: set[str]) -> None:
+async def blobs(bus: Bus, root: Path, look: Look, also: set[str]) -> None:
     """Blobs that events name are on disk, whole, and no others; `also` are those that services keep."""
     folder = root / "blobs"
     there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    for sha256, size in look.blobs.items():
-        if sha256 not in there:
-            look.find("blob.missing", f"blobs/{sha256}", f"{size} bytes", MEND)
     for name in sorted(there - look.blobs.keys() - also):
         young = time.time() - (folder / name).stat().st_mtime < YOUNG_S
         if not name.startswith(".") and not young:
             look.find("blob.orphan", f"blobs/{name}", "no event names it", orphan(folder / name))
-    for name in sorted(there & (look.blobs.keys() | also)):
-        digest = hashlib.sha256()
-        with (folder / name).open("rb") as file:
-            while part := file.read(1 << 20):
-                digest.update(part)
-        if digest.hexdigest() != name:
-            look.find("blob.damaged", f"blobs/{name}", "its bytes do not fit its name", MEND)
+    for sha256 in sorted(look.blobs.keys() | also):
+        if sha256 in there and await asyncio.to_thread(_sha256, folder / sha256) == sha256:
+            continue
+        what, detail = ("blob.damaged", "its bytes do not fit its name") if sha256 in there else ("blob.missing", "")
+        kept = sha256 in also - look.blobs.keys() or await bus.last(blob_subject(look.space, sha256)) is not None
+        heal = MEND if sha256 in look.blobs else "replay rebuild offload"
+        look.find(what, f"blobs/{sha256}", detail, heal if kept else "", lost=not kept)
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            digest.update(part)
+    return digest.hexdigest()

@@ -49,7 +49,7 @@ async def _space(home: Home, bus: Bus, space: str) -> Look:
     kept: set[str] = set()
     for service in fold_services().values():
         await view(service, bus, root, look, kept)
-    await asyncio.to_thread(blobs, root, look, kept)
+    await blobs(bus, root, look, kept)
     await asyncio.to_thread(caches, root, look)
     look.rest()
     return look

@@ -88,6 +88,13 @@ class MemoryBus:
         await self._reach()
         return self.log.remove(seq)
 
+    async def purge(self, subject: str, *, below: int, timeout_s: float = 30.0) -> int:
+        subjects.check_pattern(subject)
+        await self._reach()
+        held = self.log.messages.values()
+        gone = [one.seq for one in held if one.seq < below and subjects.matches(subject, one.subject)]
+        return sum(self.log.remove(seq) for seq in gone)
+
     async def request(self, subject: str, data: bytes, *, timeout_s: float) -> bytes:
         subjects.check_plain(subject)
         wire.check_size(subject, b"", data, self.log.max_payload)
