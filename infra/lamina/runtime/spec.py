@@ -126,6 +126,7 @@ class Service(Struct, Generic[S], frozen=True, kw_only=True):
     are the event types it decides. `malformed`: fold also gets messages that are no events. `blobs`: fold gets
     the bytes of blobs, and they are kept as `blobs/<sha256>`. `embeds` names a table of the view with the columns
     seq, hash and text: the embed loop fills `cache/embeddings-<identity>.db` with the vectors of its texts.
+    `urgent`: while much is to be folded, the other services of its process give way to it for a while.
     """
 
     name: str
@@ -141,3 +142,4 @@ class Service(Struct, Generic[S], frozen=True, kw_only=True):
     blobs: bool = False
     max_attempts: int = 8
     embeds: str = ""
+    urgent: bool = False
