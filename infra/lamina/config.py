@@ -61,6 +61,23 @@ class EmbeddingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The endpoint's name for its model."""
     api_key_env: str = ""
     """The environment variable that holds the endpoint's key; empty: none is sent."""
+    tokens_per_day: int = 10_000_000
+    """About what an endpoint may be sent on one day (UTC) beside questions, by 4 bytes a token; 0: no limit."""
+
+
+class LlmConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model that reads what was said. Without one the built-in rules do; where its budget is used they go on."""
+
+    base_url: str = ""
+    """Of an OpenAI-compatible endpoint, up to and with /v1: what was said is sent there. Needs lamina[llm]."""
+    model: str = ""
+    """The endpoint's name for its model."""
+    api_key_env: str = ""
+    """The environment variable that holds the endpoint's key; empty: none is sent."""
+    tokens_per_day: int = 1_000_000
+    """What all spaces together may use on one day (UTC), asked and answered; 0: no limit."""
+    tokens_per_space: int = 0
+    """What one space may use on one day (UTC); 0: no limit of its own."""
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,6 +88,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     offload: OffloadConfig = field(default_factory=OffloadConfig)
     daemon: DaemonConfig = field(default_factory=DaemonConfig)
     embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
+    llm: LlmConfig = field(default_factory=LlmConfig)
 
 
 def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
@@ -106,9 +124,18 @@ def _checked(config: Config) -> Config:
         raise Invalid(f"embedding.provider must be one of {', '.join(PROVIDERS)}, not {embedding.provider!r}")
     if embedding.provider == "endpoint" and not (embedding.base_url and embedding.model):
         raise Invalid("embedding.provider = 'endpoint' needs embedding.base_url and embedding.model")
-    if embedding.base_url and not embedding.base_url.startswith(("http://", "https://")):
-        raise Invalid(f"embedding.base_url must begin with http:// or https://, not {embedding.base_url!r}")
-    for key, value in (("bus.max_bytes", config.bus.max_bytes), ("outbox.max_bytes", config.outbox.max_bytes)):
+    for name, url in (("embedding", embedding.base_url), ("llm", config.llm.base_url)):
+        if url and not url.startswith(("http://", "https://")):
+            raise Invalid(f"{name}.base_url must begin with http:// or https://, not {url!r}")
+    if bool(config.llm.base_url) != bool(config.llm.model):
+        raise Invalid("llm.base_url and llm.model are given together, or neither")
+    for key, value in (
+        ("bus.max_bytes", config.bus.max_bytes),
+        ("outbox.max_bytes", config.outbox.max_bytes),
+        ("embedding.tokens_per_day", embedding.tokens_per_day),
+        ("llm.tokens_per_day", config.llm.tokens_per_day),
+        ("llm.tokens_per_space", config.llm.tokens_per_space),
+    ):
         if value < 0:
             raise Invalid(f"{key} must not be negative")
     return config

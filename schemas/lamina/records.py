@@ -42,7 +42,10 @@ class Where(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Item(Struct, frozen=True, kw_only=True):
-    """One memory. `parts` sum to `score`; `sources` are event ids, `turn_ids` the callers' own ids behind them."""
+    """One memory. `parts` sum to `score`; `sources` are event ids, `turn_ids` the callers' own ids behind them.
+
+    `type` is that of an atom; `note` says where a memory no longer holds, is contradicted, or is not to be trusted.
+    """
 
     layer: str
     id: str
@@ -56,6 +59,8 @@ class Item(Struct, frozen=True, kw_only=True):
     name: str = ""
     sources: tuple[str, ...] = ()
     turn_ids: tuple[str, ...] = ()
+    type: str = ""
+    note: str = ""
 
 
 class Degraded(Struct, frozen=True):

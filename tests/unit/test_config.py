@@ -41,6 +41,12 @@ def test_environment_over_file_over_default(path: Path) -> None:
         ('[bus]\nmax_bytes = "5"', "bus.max_bytes"),
         ("[bus]\nmax_bytes = -1", "bus.max_bytes"),
         ("[daemon]\nlog_level = 'loud'", "log_level"),
+        ("[llm]\nbase_url = 'http://localhost:8080/v1'", "llm.model"),
+        ("[llm]\nmodel = 'm'", "llm.base_url"),
+        ("[llm]\nbase_url = 'localhost:8080'\nmodel = 'm'", "http://"),
+        ("[llm]\nbase_url = 'http://x/v1'\nmodel = 'm'\ntokens_per_day = -1", "llm.tokens_per_day"),
+        ("[llm]\nbase_url = 'http://x/v1'\nmodel = 'm'\ntokens_per_space = -1", "llm.tokens_per_space"),
+        ("[llm]\napi_key = 'secret'", "api_key"),
         ("[bus]\nurl = 'a'\nurl = 'b'\n\n", "line 3"),
         ("[bus\n", "line 1"),
     ],
@@ -53,6 +59,15 @@ def test_what_is_wrong_is_named(path: Path, text: str, named: str) -> None:
 
     assert named in str(raised.value)
     assert str(path) in str(raised.value)
+
+
+def test_a_model_is_configured(path: Path) -> None:
+    path.write_text('[llm]\nbase_url = "http://localhost:8080/v1"\nmodel = "m"\ntokens_per_space = 5\n')
+
+    found = config.load(path, {"LAMINA_LLM_API_KEY_ENV": "KEY", "LAMINA_LLM_TOKENS_PER_DAY": "0"}).llm
+
+    assert (found.base_url, found.model, found.api_key_env) == ("http://localhost:8080/v1", "m", "KEY")
+    assert (found.tokens_per_day, found.tokens_per_space) == (0, 5)
 
 
 def test_a_wrong_variable_is_named(path: Path) -> None:

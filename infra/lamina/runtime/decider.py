@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import Generic, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina import events
 from lamina.bus import Bus
@@ -22,9 +23,10 @@ from lamina.errors import Closed, Permanent, Transient
 from lamina.ids import decision_id, derived_id, event_subject, untoken
 from lamina.log import get_logger
 from lamina.runtime.apply import BACKOFF_S, CODE_ERRORS, Cursor, backoff_s
+from lamina.runtime.following import Numbers
 from lamina.runtime.index import Index
-from lamina.runtime.open_view import Numbers, OpenView, space_subject
-from lamina.runtime.spec import Due, Service, Wanted
+from lamina.runtime.open_view import OpenView, space_subject
+from lamina.runtime.spec import Due, Service, Unmade, Wanted
 from lamina.runtime.views import Views
 from lamina.times import from_micros, text_of
 
@@ -81,11 +83,7 @@ class Decider(Generic[S]):
         except CODE_ERRORS as error:
             self._put_off(space, BACKOFF_S[-1], error)
             return
-        if wanted is None:
-            self._set_due(space, None)
-        else:
-            self._set_due(space, wanted.at_us if isinstance(wanted, Due) else 0)
-        self._changed.set()
+        self._set_wanted(space, wanted)
 
     async def save(self) -> None:
         """Write down what is due, so that a restart knows of it although the events lie behind its position."""
@@ -124,6 +122,11 @@ class Decider(Generic[S]):
             for task in under_way:
                 task.cancel()
             await asyncio.gather(*under_way, return_exceptions=True)
+
+    def _set_wanted(self, space: str, wanted: Wanted | Due | None) -> None:
+        at_us = wanted.at_us if isinstance(wanted, Due) else None if wanted is None else 0
+        self._set_due(space, at_us)
+        self._changed.set()
 
     def _set_due(self, space: str, at_us: int | None) -> None:
         if at_us is None:
@@ -174,17 +177,13 @@ class Decider(Generic[S]):
         async with self._views.hold(space, until=until) as view:
             async with view.lock:
                 await view.catch_up(until)
-                cursor, numbers = await view.look()
-            wanted = self._service.decide(cursor.state, self._clock()) if self._service.decide else None
+                cursor, following = await view.look(self._clock())
+            wanted = following.wanted
             if not isinstance(wanted, Wanted):
-                self.moved(space, cursor)
-                return
-            now = numbers.get(wanted.step, Numbers())
-            if now.not_before_us > self._clock():
-                self._set_due(space, now.not_before_us)
+                self._set_wanted(space, wanted)
                 return
             epoch = self._bus.epoch
-            event = await self._act(view, space, wanted, now)
+            event = await self._act(view, space, wanted, following.numbers)
         ack = await self._bus.publish(event_subject(space, event.type), events.encode(event), id=event.id)
         if ack.seq > cursor.seq:
             self._awaited[space] = (epoch, ack.seq)
@@ -198,21 +197,25 @@ class Decider(Generic[S]):
             return self._failure(name, wanted, now, unfit)
         try:
             made = await self._service.act(wanted, view.view)
-            data = {"step": wanted.step, "n": now.n, "inputs": wanted.inputs, "tokens": made.tokens, **made.data}
+            inputs = made.inputs or wanted.inputs
+            data = {"step": wanted.step, "n": now.n, "inputs": inputs, "tokens": made.tokens, **made.data}
             return events.make_raw(
                 made.type,
                 events.canonical(data),
-                id=decision_id(name, wanted.step, now.n, wanted.inputs),
+                id=decision_id(name, wanted.step, now.n, inputs),
                 space=name,
                 time=from_micros(self._clock()),
-                cause=wanted.inputs,
+                cause=inputs,
             )
         except Closed:
             raise
+        except Unmade as error:
+            tried = replace(wanted, inputs=error.inputs or wanted.inputs)
+            return self._failure(name, tried, now, error.cause, error.tokens)
         except (*CODE_ERRORS, OSError) as error:
             return self._failure(name, wanted, now, error)
 
-    def _failure(self, name: str, wanted: Wanted, now: Numbers, error: Exception) -> events.Event:
+    def _failure(self, name: str, wanted: Wanted, now: Numbers, error: Exception, tokens: int = 0) -> events.Event:
         """A failed attempt as an event: retries and their waiting survive what the log survives."""
         attempt = now.attempt + 1
         dead = attempt >= self._service.max_attempts or isinstance(error, Permanent)
@@ -225,6 +228,7 @@ class Decider(Generic[S]):
             attempt=attempt,
             error=_text(error),
             not_before=None if dead else text_of(at + timedelta(seconds=wait_s)),
+            tokens=tokens,
             dead=dead,
         )
         id = derived_id("failed", name, wanted.step, now.n, attempt, *wanted.inputs)

@@ -6,6 +6,7 @@ one identity in one file; a text that the model refused has an empty one, so tha
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 from lamina.embedding import Vectors
 from lamina.store.driver import Connection, connect, translated
+from lamina.store.files import translated_os
 
 DDL = (
     "CREATE TABLE IF NOT EXISTS vectors(n INTEGER PRIMARY KEY AUTOINCREMENT, hash TEXT NOT NULL UNIQUE, "
@@ -26,6 +28,13 @@ def cache_path(space_root: Path, identity: str) -> Path:
     return space_root / "cache" / f"embeddings-{identity}.db"
 
 
+def removed(path: Path) -> None:
+    """Remove a cache with the files that SQLite lays beside it; what cannot be removed now is next time."""
+    for name in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm", "-journal"))):
+        with contextlib.suppress(OSError):
+            name.unlink(missing_ok=True)
+
+
 class EmbedCache:
     """The writing side, of one space and identity."""
 
@@ -34,8 +43,9 @@ class EmbedCache:
         self._db = Connection(self.path, readonly=False)
 
     async def open(self) -> None:
-        """Raises `Damaged`, `Denied` or `DiskFull`."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        """Raises what the store raises: `Damaged`, `Denied`, `DiskFull`; `Permanent` where a file is in the way."""
+        with translated_os(self.path.parent):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
         with translated(self.path):
             await self._db
 
@@ -57,10 +67,12 @@ class EmbedCache:
         return await self._db.run(look)
 
     async def put(self, hashes: Sequence[str], vectors: Vectors) -> None:
+        """Keep vectors, those that hold no number (NaN, infinite) as refused."""
         import numpy as np
 
         half = np.asarray(vectors, dtype=np.float16)
-        rows = [(hash, row.tobytes() if row.any() else b"") for hash, row in zip(hashes, half, strict=True)]
+        sound = [bool(np.isfinite(row).all() and row.any()) for row in half]
+        rows = [(hash, row.tobytes() if good else b"") for hash, row, good in zip(hashes, half, sound, strict=True)]
         sql = "INSERT OR IGNORE INTO vectors(hash, vector) VALUES(?, ?)"
         await self._db.run(lambda db: db.executemany(sql, rows))
 

@@ -1,15 +1,18 @@
-"""The embed loop: gives every text that a view names its vector, newest first, a batch of each space in turn."""
+"""The embed loop: gives every text that a view names its vector, newest first, a batch of each space in turn.
+
+Folding goes first, since a keyword is waited for and a vector is not; but never for longer than `PATIENCE_S`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
@@ -19,29 +22,22 @@ from lamina.errors import LaminaError, Unavailable
 from lamina.home import Home
 from lamina.ids import applied_subject
 from lamina.log import get_logger
-from lamina.runtime.embedcache import EmbedCache, cache_path
+from lamina.runtime.embedcache import EmbedCache, cache_path, removed
+from lamina.runtime.embedstate import MOST_WHY_CHARS, EmbedState, Teller
+from lamina.runtime.embedwork import Work, page
 from lamina.runtime.index import Index
 from lamina.runtime.spec import Service
 from lamina.runtime.views import Views, space_subject
 from lamina.store.driver import Damaged
 
 S = TypeVar("S", bound=Struct)
-PAGE = 64
 SPACE_PAUSE_S = 5.0
 FOLDING_LOOK_S = 0.2
+PATIENCE_S = 1.0
+"""Under a load that never ends one batch is made after each such wait."""
+LATE = 0.2
+"""How much the last batch counts in the rate that is told."""
 log = get_logger()
-
-
-class Work:
-    """What is known of one space: every text from `below` to `top` has its vector or stands in `todo`."""
-
-    def __init__(self, generation: int) -> None:
-        self.generation = generation
-        self.top = 0
-        self.below = 0
-        self.todo: list[tuple[str, str]] = []
-        self.left = 1
-        self.gone = 0
 
 
 class EmbedLoop(Generic[S]):
@@ -56,6 +52,8 @@ class EmbedLoop(Generic[S]):
         home: Home,
         embedding: Embedding,
         folding: Callable[[], bool] = lambda: False,
+        *,
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self._service = service
         self._bus = bus
@@ -64,12 +62,18 @@ class EmbedLoop(Generic[S]):
         self._home = home
         self.embedding = embedding
         self._folding = folding
+        self._patience_s = patience_s
+        self._held_since: float | None = None
+        self._batch_at: float | None = None
+        self._per_second = 0.0
+        self._teller = Teller(home, service.name)
         self._work: dict[str, Work] = {}
         self._dirty: OrderedDict[str, float] = OrderedDict()  # space -> not before
         self._news: set[str] = set()
         self._marked: set[str] = set()
         self._changed = asyncio.Event()
         self._stopping = False
+        self._identity = ""
         self.made = 0
         self.errors = 0
         self.last_error = ""
@@ -98,15 +102,57 @@ class EmbedLoop(Generic[S]):
             self._dirty.setdefault(space, 0.0)
             self._marked.add(space)
         await caught_up.wait()
-        while not self._stopping:
-            self._changed.clear()
-            ready = self._next()
-            if self._folding():  # a vector may wait, a keyword is waited for
-                await asyncio.sleep(FOLDING_LOOK_S)
-            elif ready is None or self.embedding.why:
-                await self._pause()
-            else:
-                await self._turn(ready)
+        self._teller.open()
+        try:
+            while not self._stopping:
+                self._changed.clear()
+                ready = self._next()
+                self._teller.say(self.state())
+                if ready is None or self.embedding.why:
+                    self._batch_at = None
+                    await self._pause()
+                elif self._held():
+                    await asyncio.sleep(FOLDING_LOOK_S)
+                else:
+                    await self._turn(ready)
+        finally:
+            self._teller.close()
+
+    def state(self) -> EmbedState:
+        """What the loop does now."""
+        why = self.embedding.why
+        waiting = self.due
+        name = "embedding" if self._dirty else "idle"
+        if why or (self._dirty and self._next() is None):
+            name = "put aside"
+        if name == "embedding" and self._held_since is not None:
+            name = "folding first"
+        return EmbedState(
+            pid=os.getpid(),
+            at_us=time.time_ns() // 1000,
+            state=name,
+            model=self._identity,
+            why=(why or (self.last_error if name == "put aside" else ""))[:MOST_WHY_CHARS],
+            retry_in_s=round(self.embedding.passages_in_s, 1),
+            embedded=self.made,
+            waiting=waiting,
+            spaces=len(self._dirty),
+            per_second=round(self._per_second, 1),
+            eta_s=round(waiting / self._per_second, 1) if self._per_second and not why else None,
+        )
+
+    def _held(self) -> bool:
+        """Does folding go first now?"""
+        if not self._folding():
+            self._held_since = None
+            return False
+        now = time.monotonic()
+        if self._held_since is None:
+            self._held_since = now
+        if now - self._held_since < self._patience_s:
+            return True
+        self._held_since = now
+        return False
 
     def _next(self) -> str | None:
         now = time.monotonic()
@@ -137,7 +183,7 @@ class EmbedLoop(Generic[S]):
             self._marked.discard(space)
             await self._bus.notify(applied_subject(space, self._service.name), b"")
         except Unavailable as error:
-            self._failed(space, error, self.embedding.retry_in_s)
+            self._failed(space, error, self.embedding.passages_in_s or SPACE_PAUSE_S)
         except LaminaError as error:
             self._failed(space, error, SPACE_PAUSE_S)
 
@@ -149,7 +195,7 @@ class EmbedLoop(Generic[S]):
 
     async def _batch(self, space: str) -> bool:
         """Make one batch of vectors; False when every text of the space has one."""
-        identity = await self.embedding.identity()
+        identity = self._identity = await self.embedding.identity()
         cache = EmbedCache(self._home.spaces / space, identity)
         try:
             await cache.open()
@@ -165,14 +211,23 @@ class EmbedLoop(Generic[S]):
                 work.todo = now + work.todo
                 raise
             await cache.put([hash for hash, _ in now], vectors)
-            self.made += len(now)
+            self._made(work, len(now))
         except Damaged:
-            cache_path(self._home.spaces / space, identity).unlink(missing_ok=True)
+            removed(cache_path(self._home.spaces / space, identity))
             self._work.pop(space, None)
             raise
         finally:
             await cache.close()
         return True
+
+    def _made(self, work: Work, count: int) -> None:
+        now = time.monotonic()
+        if self._batch_at is not None and now > self._batch_at:
+            late = count / (now - self._batch_at)
+            self._per_second = late if not self._per_second else (1 - LATE) * self._per_second + LATE * late
+        self._batch_at = now
+        self.made += count
+        work.left = max(len(work.todo), work.left - count)
 
     async def _page(self, space: str, cache: EmbedCache) -> Work:
         """The work of a space with something to do, if there is anything at all."""
@@ -187,45 +242,18 @@ class EmbedLoop(Generic[S]):
                     work = self._work[space] = Work(view.view.n)
                 if work.todo:
                     return work
-                rows, texts, gone = await view.view.read(partial(_read, work=work))
+                rows, texts, gone = await view.view.read(partial(page, work=work))
             if gone:
                 await cache.drop(gone)
             if not rows:
                 return work
-            missing = await cache.missing([row[1] for row in rows])
-            work.todo = list({row[1]: row[2] for row in rows if row[1] in missing}.items())
+            missing = await cache.missing([hash for hash, _ in rows])
+            work.todo = [(hash, text) for hash, text in dict(rows).items() if hash in missing]
             work.left = max(len(work.todo), texts - count)
 
     async def _complete(self, space: str, cache: EmbedCache, work: Work) -> None:
         """Say up to where every text has a vector, and remove those of models that are not used any more."""
-        await cache.completed(self._bus.epoch, work.top)
-        for path in cache.path.parent.glob("embeddings-*.db*"):
-            if not path.name.startswith(cache.path.name):
-                _unlink(path)
-
-
-def _read(db: Any, work: Work) -> tuple[list[tuple[int, str, str]], int, list[str]]:
-    """The next texts of a space, newest first; how many there are; hashes of forgotten ones."""
-    select = "SELECT seq, hash, text FROM texts WHERE seq"
-    rows = db.execute(f"{select} > ? ORDER BY seq DESC LIMIT ?", (work.top, PAGE)).fetchall()
-    if rows:
-        if len(rows) == PAGE or not work.below:
-            work.below = rows[-1][0]
-        work.top = rows[0][0]
-    else:
-        rows = db.execute(f"{select} < ? ORDER BY seq DESC LIMIT ?", (work.below, PAGE)).fetchall()
-        if rows:
-            work.below = rows[-1][0]
-    texts = db.execute("SELECT count(*) FROM texts").fetchone()[0]
-    count = db.execute("SELECT count(*) FROM gone").fetchone()[0]
-    gone: list[str] = []
-    if count != work.gone:
-        work.gone = count
-        sql = "SELECT hash FROM gone WHERE hash NOT IN (SELECT hash FROM texts)"
-        gone = [row[0] for row in db.execute(sql)]
-    return rows, texts, gone
-
-
-def _unlink(path: Path) -> None:
-    with contextlib.suppress(OSError):  # it is removed next time
-        path.unlink(missing_ok=True)
+        await cache.completed(self._bus.epoch, work.top[0])
+        for path in cache.path.parent.glob("embeddings-*.db"):
+            if path != cache.path:
+                removed(path)

@@ -20,6 +20,7 @@ from lamina.log import get_logger
 from lamina.runtime import reading
 from lamina.runtime.apply import Batch, Cursor, Unwritable, read_meta
 from lamina.runtime.files import SpaceFiles
+from lamina.runtime.following import Next, following
 from lamina.runtime.reading import Read
 from lamina.runtime.spec import Recorded, Service
 from lamina.store.files import write_atomic
@@ -40,14 +41,6 @@ def lane_subjects(lanes: Sequence[int]) -> list[str]:
     if len(lanes) == LANES:
         return [f"{SUBJECT_ROOT}.ev.>"]
     return [f"{SUBJECT_ROOT}.ev.{n}.>" for n in lanes]
-
-
-class Numbers(Struct, frozen=True):
-    """What a view knows of the decisions of one step: the next number, and the failures made under it."""
-
-    n: int = 1
-    attempt: int = 0
-    not_before_us: int = 0
 
 
 class OpenView(Generic[S]):
@@ -74,20 +67,16 @@ class OpenView(Generic[S]):
     async def cursor(self) -> Cursor[S]:
         return await self.view.read(self._batch.read)
 
-    async def look(self) -> tuple[Cursor[S], dict[str, Numbers]]:
-        """State and numbers of one moment: a rival's decision is in both of them or in neither."""
+    async def look(self, now_us: int) -> tuple[Cursor[S], Next]:
+        """State and what is to be decided of one moment: a rival's decision is in both of them or in neither."""
 
-        def work(db: Any) -> tuple[Cursor[S], dict[str, Numbers]]:
+        def work(db: Any) -> tuple[Cursor[S], Next]:
             db.execute("BEGIN")
             try:
                 cursor = self._batch.read(db)
-                numbers = {step: Numbers(n + 1) for step, n in db.execute("SELECT step, n FROM decided")}
-                for step, n, *failure in db.execute("SELECT step, n, attempt, not_before_us FROM failed"):
-                    if n == numbers.get(step, Numbers()).n:
-                        numbers[step] = Numbers(n, *failure)
+                return cursor, following(self._service, db, cursor.state, now_us)
             finally:
                 db.execute("ROLLBACK")
-            return cursor, numbers
 
         return await self.view.read(work)
 

@@ -1,12 +1,14 @@
 """What a service says of itself: pure functions and the shape of its view.
 
 `fold(state, recorded, rows) -> (state, changes)` is a function of its arguments alone: no clock, no chance, no
-I/O. `decide(state, now_us) -> Wanted | Due | None` likewise. `act` is where a decision is made (a model may be
-called); its answer becomes an event, and only the fold of that event changes the view.
+I/O. `decide(state, now_us) -> Wanted | Due | None` likewise. Where the small state cannot say over what, `plan`
+reads it from the rows of the same moment. `act` is where a decision is made (a model may be called); its answer
+becomes an event, and only the fold of that event changes the view.
 """
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
@@ -83,7 +85,7 @@ Change: TypeAlias = Put | Add | Drop | Append | WriteFile | DropFile
 
 
 class Rows(Protocol):
-    """The rows that `needs` named, as they stand before this event: earlier ones of the batch count."""
+    """The rows as they stand before this event: earlier ones of the batch count. `needs` may name some in advance."""
 
     def get(self, table: str, key: Row) -> Row | None: ...
 
@@ -103,16 +105,33 @@ class Due(Struct, frozen=True):
 
 
 class Made(Struct, frozen=True):
-    """A decision: the type of its event, and its data without step, n and inputs, which the runtime adds."""
+    """A decision: the type of its event, and its data without step, n and inputs, which the runtime adds.
+
+    `inputs` are the first of those wanted where it was not made over all of them; the rest stay due.
+    """
 
     type: str
     data: Mapping[str, Any]
     tokens: int = 0
+    inputs: tuple[str, ...] = ()
+
+
+class Unmade(Exception):
+    """What `act` raises where a failure has more to say than its `cause`: tokens that were spent all the same, and
+    over which of the inputs it was tried (empty: all)."""
+
+    def __init__(self, cause: Exception, *, tokens: int = 0, inputs: tuple[str, ...] = ()) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+        self.tokens = tokens
+        self.inputs = inputs
 
 
 Fold: TypeAlias = Callable[[S, Recorded, Rows], tuple[S, Sequence[Change]]]
 Decide: TypeAlias = Callable[[S, int], Wanted | Due | None]
 Act: TypeAlias = Callable[[Wanted, View], Awaitable[Made]]
+Plan: TypeAlias = Callable[[sqlite3.Connection, Wanted, int, int], "Wanted | Due | None"]
+"""(the view, what `decide` wants, now in microseconds, attempts that failed under this number)."""
 
 
 def no_needs(_: Recorded) -> Sequence[Key]:
@@ -122,11 +141,13 @@ def no_needs(_: Recorded) -> Sequence[Key]:
 class Service(Struct, Generic[S], frozen=True, kw_only=True):
     """One consumer of the log.
 
-    `version` is that of its fold and tables: raising it rebuilds every view beside the old one. `decisions`
-    are the event types it decides. `malformed`: fold also gets messages that are no events. `blobs`: fold gets
-    the bytes of blobs, and they are kept as `blobs/<sha256>`. `embeds` names a table of the view with the columns
-    seq, hash and text: the embed loop fills `cache/embeddings-<identity>.db` with the vectors of its texts.
-    `urgent`: while much is to be folded, the other services of its process give way to it for a while.
+    `plan` completes what `decide` wants from the rows of the view: inputs too many for the state. It may find that
+    nothing is due after all. `version` is that of its fold and tables: raising it rebuilds every view beside the
+    old one. `decisions` are the event types it decides. `malformed`: fold also gets messages that are no events.
+    `blobs`: fold gets the bytes of blobs, and they are kept as `blobs/<sha256>`. `embeds` names a table of the view
+    with the columns seq, hash and text: the embed loop fills `cache/embeddings-<identity>.db` with the vectors of
+    its texts. `urgent`: while much is to be folded, the other services of its process give way to it for a
+    while.
     """
 
     name: str
@@ -136,6 +157,7 @@ class Service(Struct, Generic[S], frozen=True, kw_only=True):
     fold: Fold[S]
     needs: Callable[[Recorded], Sequence[Key]] = no_needs
     decide: Decide[S] | None = None
+    plan: Plan | None = None
     act: Act | None = None
     decisions: tuple[str, ...] = ()
     malformed: bool = False

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from lamina.cli.running import running
 from lamina.errors import LaminaError
@@ -67,6 +67,22 @@ class WorkerStatus(Struct, frozen=True, kw_only=True):
     beat_seconds: float | None = None
 
 
+class EmbeddingStatus(Struct, frozen=True, kw_only=True):
+    """How far one worker is with vectors. `state`: idle, embedding, folding first, or put aside (`why`, and when
+    again). `embedded` since it started, about `waiting` in `spaces`; `eta_s` where the rate is known."""
+
+    pid: int
+    state: str
+    model: str
+    why: str
+    retry_in_s: float
+    embedded: int
+    waiting: int
+    spaces: int
+    per_second: float
+    eta_s: float | None
+
+
 class ServiceStatus(Struct, frozen=True, kw_only=True):
     """`errors` count since the workers started; `dead` are events parked in the views, with their reasons."""
 
@@ -78,6 +94,8 @@ class ServiceStatus(Struct, frozen=True, kw_only=True):
     dead: int
     last_error: str = ""
     last_dead: str = ""
+    embedding: tuple[EmbeddingStatus, ...] = ()
+    """Of a service that gives texts their vectors: how far each worker is with them."""
 
 
 class Tokens(Struct, frozen=True):
@@ -112,6 +130,9 @@ async def look(home: Home) -> Status:
     """The state of `home`; what does not run or answer is part of the answer."""
     import asyncio
 
+    from msgspec.structs import replace
+
+    from lamina.runtime.embedstate import embed_states
     from lamina.runtime.registry import services
     from lamina.runtime.spec import Service
     from lamina.runtime.worker import heartbeats
@@ -124,7 +145,8 @@ async def look(home: Home) -> Status:
     for name, service in services().items():
         own = [beat for beat in beats if beat.service == name]
         if isinstance(service, Service):
-            found.append(_service(name, own, bus, ages, parked))
+            told = convert(embed_states(home, name), tuple[EmbeddingStatus, ...], from_attributes=True)
+            found.append(replace(_service(name, own, bus, ages, parked), embedding=told))
         else:
             found.append(await _server(home, name, daemon))
     return Status(

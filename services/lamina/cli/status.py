@@ -6,7 +6,7 @@ import argparse
 
 from lamina.cli.command import DONE, Command, Context
 from lamina.cli.output import Column, Printer, ago_text, one_line, size_text
-from lamina.cli.state import BusStatus, ServiceStatus, Status, look
+from lamina.cli.state import BusStatus, EmbeddingStatus, ServiceStatus, Status, look
 
 
 def _run(context: Context, _: argparse.Namespace) -> int:
@@ -33,6 +33,8 @@ def _print(printer: Printer, status: Status) -> None:
         titles = ("service", "workers", "lanes", "behind", "errors", "dead")
         columns = [Column(title, right=title not in ("service", "behind")) for title in titles]
         printer.table(columns, [_row(service) for service in status.services])
+    for one in (one for service in status.services for one in service.embedding):
+        printer.line(embedding_line(one), "red" if one.state == "put aside" else "dim")
     for service in trouble:
         if service.last_error:
             printer.line(f"{service.name}: {one_line(service.last_error, 300)}", "red")
@@ -62,6 +64,20 @@ def _print_bus(printer: Printer, bus: BusStatus) -> None:
         printer.line(
             f"  log at {log.last_seq}, {log.messages} messages, {size_text(log.size_bytes)}{of}, {bus.url}", "dim"
         )
+
+
+def embedding_line(state: EmbeddingStatus) -> str:
+    """How far the vectors are: `vectors embedding by M: 1,200 made, about 300 wait, 44/s, 7.0 s more`, or why not."""
+    parts = [f"{state.embedded:,} made"]
+    if state.waiting:
+        parts.append(f"about {state.waiting:,} wait")
+    if state.waiting and state.per_second:
+        parts.append(f"{state.per_second:g}/s")
+    if state.eta_s:
+        parts.append(f"{ago_text(state.eta_s)} more")
+    if state.state == "put aside":
+        parts.append(f"{one_line(state.why, 300)}; again in {ago_text(state.retry_in_s)}")
+    return f"vectors {state.state}{f' by {state.model}' if state.model else ''}: {', '.join(parts)}"
 
 
 def _row(service: ServiceStatus) -> tuple[str, ...]:

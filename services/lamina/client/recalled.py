@@ -100,5 +100,6 @@ def block(hits: Hits) -> str:
     for item in hits.items:
         when = datetime.fromisoformat(item.time).strftime("%Y-%m-%d %H:%M")
         head = " · ".join(part for part in (when, item.name or item.role, item.space, item.id) if part)
-        lines.append(html.escape(f"[{head}] {item.text}", quote=False))
+        told = f" ({item.note})" if item.note else ""
+        lines.append(html.escape(f"[{head}] {item.text}{told}", quote=False))
     return "\n".join((f'<{TAG} trust="data" note="{NOTE}">', *lines, f"</{TAG}>"))

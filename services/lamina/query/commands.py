@@ -114,6 +114,8 @@ def _print_item(context: Context, item: Item) -> None:
         (f"  {item.layer} · {one_line(item.session) or 'no session'} · {item.score:.2f}", "dim"),
     )
     left = printer.block(item.text, most=LINES)
+    if item.note:
+        printer.line(f"    {one_line(item.note, 300)}", "yellow")
     if left:
         printer.line(f"    … {left} more lines: `lamina why {item.id}`", "dim")
 

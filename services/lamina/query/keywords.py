@@ -71,6 +71,16 @@ def found(db: sqlite3.Connection, ranked: Iterable[text.Ranked]) -> list[Found]:
     return [Found(_turn(db, one.turn), one.score, one.parts) for one in ranked]
 
 
+def by_event(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Turn]:
+    """Some turns by the ids of their events."""
+    turns: dict[str, Turn] = {}
+    for id in ids:
+        row = db.execute("SELECT seq FROM events WHERE id = ?", (id,)).fetchone()
+        if row is not None and db.execute("SELECT 1 FROM turns WHERE seq = ?", row).fetchone() is not None:
+            turns[id] = _turn(db, row[0])
+    return turns
+
+
 def _with_common_terms(db: sqlite3.Connection, query: str, finds: Sequence[text.Candidate]) -> list[text.Candidate]:
     """The finds of a small space with what terms that stand in half of its turns or more say of them.
 

@@ -10,13 +10,19 @@ from collections.abc import Sequence
 from lamina.bus import Bus
 from lamina.errors import Invalid, LaminaError
 from lamina.ids import untoken
+from lamina.query.atoms import AtomsFound
+from lamina.query.atoms import search as atoms_search
+from lamina.query.atoms import wanted as atoms_where
+from lamina.query.atoms import without as turns_where
 from lamina.query.hybrid import hybrid
-from lamina.query.keywords import Found, Ranking, found, search
+from lamina.query.keywords import Ranking, by_event, found, search
+from lamina.query.layers import Place, alone, turns_wanted, woven
 from lamina.query.positions import Positions
 from lamina.query.vectors import Near, VectorLeg
-from lamina.records import LAYERS, Degraded, Hits, Item
+from lamina.records import LAYERS, Degraded, Hits, Item, Where
 from lamina.requests import MAX_LIMIT, MAX_QUERY_CHARS, Recall
 from lamina.runtime.apply import read_meta
+from lamina.runtime.registry import fold_services
 from lamina.runtime.views import space_subject
 from lamina.tokens import count
 
@@ -68,9 +74,11 @@ async def recall(
         await _reach(positions, space, floor, started + WAIT_SHARE * request.deadline_s, degraded)
 
         query = request.query[:MAX_QUERY_CHARS]
-        if request.layers is not None and "l0" not in request.layers:
-            return Hits(status="none", degraded=tuple(degraded))
         async with asyncio.timeout(until_s - time.monotonic()):
+            atoms = await _atoms(positions, space, query, request, until_s, degraded)
+            if not _asks(request, "l0"):
+                places, as_of = await _atoms_alone(positions, space, atoms, until_s)
+                return _hits(places, request, space, degraded, as_of, head)
             leg = asyncio.create_task(_near(vectors, space, query, started + VECTOR_SHARE * request.deadline_s))
             try:
                 as_of, ranking = await positions.read(
@@ -80,15 +88,21 @@ async def recall(
             finally:
                 leg.cancel()
             degraded.extend(missing)
-            candidates = await positions.read(
-                space, "journal", lambda db: _fused(db, ranking, near, query, request), until_s=until_s
+            places = await positions.read(
+                space, "journal", lambda db: _places(db, ranking, near, query, request, atoms), until_s=until_s
             )
     except TimeoutError:
         why = f"the keyword search did not end within {request.deadline_s} s"
         return _unavailable(degraded, "keywords", why, "ask again with a longer deadline_s or fewer words")
     except LaminaError as error:
         return _unavailable(degraded, "journal", str(error), "see `lamina status`; views are made again from the log")
-    items = _items(candidates, untoken(space), request)
+    return _hits(places, request, space, degraded, as_of, head)
+
+
+def _hits(
+    places: Sequence[Place], request: Recall, space: str, degraded: Sequence[Degraded], as_of: int, head: int
+) -> Hits:
+    items = _items(places, untoken(space), request)
     return Hits(
         status="found" if items else "none",
         items=items,
@@ -98,13 +112,49 @@ async def recall(
     )
 
 
+def _asks(request: Recall, layer: str) -> bool:
+    """Is this layer asked for, and something of it by the types that are asked for?"""
+    if request.layers is not None and layer not in request.layers:
+        return False
+    return (atoms_where if layer == "l1" else turns_where)(request.where) is not None
+
+
+async def _atoms(
+    positions: Positions, space: str, query: str, request: Recall, until_s: float, degraded: list[Degraded]
+) -> AtomsFound:
+    """The l1 leg; where it cannot be asked the answer is that of the turns, and says so."""
+    where = atoms_where(request.where)
+    if where is None or not _asks(request, "l1") or "atoms" not in fold_services():
+        return AtomsFound()
+    try:
+        return await positions.read(space, "atoms", lambda db: atoms_search(db, query, where), until_s=until_s)
+    except LaminaError as error:
+        degraded.append(Degraded("atoms", str(error), "see `lamina status`; the view is made again from the log"))
+        return AtomsFound()
+
+
+async def _atoms_alone(
+    positions: Positions, space: str, atoms: AtomsFound, until_s: float
+) -> tuple[Sequence[Place], int]:
+    def read(db: sqlite3.Connection) -> tuple[Sequence[Place], int]:
+        return alone(atoms, by_event(db, turns_wanted((), atoms))), int(read_meta(db, "applied_seq", 0))
+
+    return await positions.read(space, "journal", read, until_s=until_s)
+
+
 def _keywords(db: sqlite3.Connection, query: str, request: Recall) -> tuple[int, Ranking]:
-    return int(read_meta(db, "applied_seq", 0)), search(db, query, request.where, _pool(request))
+    return int(read_meta(db, "applied_seq", 0)), search(
+        db, query, turns_where(request.where) or Where(), _pool(request)
+    )
 
 
-def _fused(db: sqlite3.Connection, ranking: Ranking, near: Near | None, query: str, request: Recall) -> list[Found]:
-    ranked = hybrid(db, ranking, near, query, request.where) if near is not None else ranking.ranked
-    return found(db, ranked[: _pool(request)])
+def _places(
+    db: sqlite3.Connection, ranking: Ranking, near: Near | None, query: str, request: Recall, atoms: AtomsFound
+) -> Sequence[Place]:
+    where = turns_where(request.where) or Where()
+    ranked = hybrid(db, ranking, near, query, where) if near is not None else ranking.ranked
+    turns = found(db, ranked[: _pool(request)])
+    return woven(turns, atoms, by_event(db, turns_wanted(turns, atoms)))
 
 
 async def _near(
@@ -162,15 +212,16 @@ def _pool(request: Recall) -> int:
     return 2 * request.limit
 
 
-def _items(found: Sequence[Found], space: str, request: Recall) -> tuple[Item, ...]:
+def _items(places: Sequence[Place], space: str, request: Recall) -> tuple[Item, ...]:
     """The best that fit the limit and the budget; a first one too long for all of it is cut, and marked so."""
     items: list[Item] = []
     left = request.budget_tokens
     room = MAX_ANSWER_BYTES
-    for one in found:
+    for one in places:
         if len(items) == request.limit or left < MIN_TOKENS:
             break
-        text, size = one.turn.text, count(one.turn.text)
+        whole = one.atom.text if one.atom is not None else one.turns[0].text
+        text, size = whole, count(whole)
         if size > left or len(text.encode()) > room:
             if items:
                 continue
@@ -182,19 +233,22 @@ def _items(found: Sequence[Found], space: str, request: Recall) -> tuple[Item, .
     return tuple(items)
 
 
-def _item(found: Found, text: str, space: str) -> Item:
-    turn = found.turn
+def _item(place: Place, text: str, space: str) -> Item:
+    first = place.turns[0] if place.turns else None
+    atom = place.atom
     return Item(
-        layer="l0",
-        id=turn.id,
+        layer="l0" if atom is None else "l1",
+        id=atom.id if atom is not None else first.id if first is not None else "",
         text=text,
-        score=found.score,
-        parts=dict(found.parts),
-        time=turn.time,
+        score=place.score,
+        parts=dict(place.parts),
+        time=atom.time if atom is not None else first.time if first is not None else "",
         space=space,
-        session=turn.session,
-        role=turn.role,
-        name=turn.name,
-        sources=(turn.id,),
-        turn_ids=(turn.turn_id,) if turn.turn_id else (),
+        session=atom.session if atom is not None else first.session if first is not None else "",
+        role=first.role if first is not None else "",
+        name=first.name if first is not None else "",
+        sources=tuple(turn.id for turn in place.turns) if atom is None else atom.sources,
+        turn_ids=tuple(turn.turn_id for turn in place.turns if turn.turn_id),
+        type=atom.type if atom is not None else "",
+        note=place.note,
     )

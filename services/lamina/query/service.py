@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -13,12 +12,13 @@ from msgspec import Struct
 from lamina.bus import Bus
 from lamina.config import load
 from lamina.embedding import Embedding, shared
-from lamina.errors import Invalid, Timeout, Transient, Unavailable
+from lamina.errors import Invalid, Transient, Unavailable
 from lamina.home import Home
 from lamina.ids import SUBJECT_ROOT, space_of, untoken
 from lamina.query import reads, refs
-from lamina.query.positions import LOOK_AGAIN_S, Positions, layer_service
+from lamina.query.positions import Positions
 from lamina.query.recall import recall
+from lamina.query.settling import Settling
 from lamina.query.vectors import VectorLeg
 from lamina.requests import (
     Chain,
@@ -28,7 +28,6 @@ from lamina.requests import (
     FitStateIs,
     Known,
     KnownIds,
-    Position,
     Read,
     Recall,
     Savings,
@@ -47,7 +46,6 @@ from lamina.tokens import count
 
 R = TypeVar("R", bound=Struct)
 REF_WAIT_S = 3.0
-MAX_SETTLE_S = 24 * 3600.0
 
 
 class Query:
@@ -58,7 +56,7 @@ class Query:
         self._home = home
         self._positions = Positions(bus, home)
         self._vectors = VectorLeg(home, self._positions, embedding or shared(load(home.config).embedding))
-        self._services = tuple(sorted(fold_services()))
+        self._settling = Settling(bus, self._positions, self._vectors, fold_services())
         self._verbs: dict[str, Callable[[str, bytes], Awaitable[Struct]]] = {
             "recall": self._recall,
             "known": self._known,
@@ -184,39 +182,7 @@ class Query:
         return last is None
 
     async def _settled(self, space: str, payload: bytes) -> Struct:
-        """Wait until the views have folded everything that was in the log when asked."""
-        request = _decoded(payload, Settled)
-        names = request.layers if request.layers is not None else self._services
-        services = [layer_service(name, self._services) for name in names]
-        last = await self._bus.last(space_subject(space))
-        head = max(last.seq if last else 0, request.min_seq)
-        # Looked at once before the time counts: to wait 0 s for what is folded already succeeds.
-        seqs = {name: await self._positions.seq(space, name) if head else 0 for name in services}
-        try:
-            async with asyncio.timeout(min(request.timeout_s, MAX_SETTLE_S)):
-                for service, seq in seqs.items():
-                    if seq < head:
-                        seqs[service] = await self._positions.wait(space, service, head)
-                if head and "vectors" in (request.layers or ()):
-                    await self._embedded(space)
-        except TimeoutError as error:
-            seqs = {name: await self._positions.seq(space, name) for name in services}
-            behind = ", ".join(f"{name} at {seq} of {head}" for name, seq in seqs.items() if seq < head)
-            behind = behind or f"vectors are being made ({self._vectors.embedding.why or 'the model works'})"
-            raise Timeout(f"not settled within {request.timeout_s} s: {behind}; see `lamina status`") from error
-        return Position(seqs=seqs)
-
-    async def _embedded(self, space: str) -> None:
-        """Return once every text of the space has its vector; at once where none are made."""
-        while True:
-            news = self._positions.news(space, "vectors")
-            with contextlib.suppress(Transient):  # the source may come back, the view may be made
-                if await self._vectors.complete(space):
-                    return
-            await self._positions.touch(space, "vectors")
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_AGAIN_S):
-                    await news.wait()
+        return await self._settling.settled(space, _decoded(payload, Settled))
 
 
 def _decoded(payload: bytes, kind: type[R]) -> R:

@@ -28,10 +28,10 @@ def examine(context: Context) -> Report:
     """Every check on the home and the machine; a check that cannot be made is a finding."""
     import asyncio
 
-    from lamina.cli.doctor import live, machine, place
+    from lamina.cli.doctor import live, machine, model, place
 
     config, settings = place.settings(context.home)
-    found = [*machine.findings(config), settings, *place.findings(context)]
+    found = [*machine.findings(config), settings, *place.findings(context), *model.findings(config)]
     if not any(finding.check == "home" and finding.state == "broken" for finding in found):
         found += asyncio.run(live.findings(context.home, config))
     return Report(state=worst(found), findings=tuple(found))

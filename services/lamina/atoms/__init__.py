@@ -1,0 +1,1 @@
+"""L1: what is worth keeping of what was said, with its sources."""

@@ -1,0 +1,129 @@
+"""The inputs of the next decision, read from the rows of the view: due windows, atoms to be reconciled."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lamina.atoms.decide import Extraction, Reconciliation, Window
+from lamina.atoms.derive import EXTRACT
+from lamina.atoms.tables import OPEN, AtomRow, TurnRow, made
+from lamina.atoms.turns import Turn
+from lamina.atoms.windows import GAP_US
+from lamina.runtime import Due, Wanted
+from lamina.store import Row
+
+CONTEXT_TURNS = 4
+CONTEXT_CHARS = 600
+MOST_RECONCILED = 40
+MOST_KNOWN = 32
+"""Of the atoms with the same slot or the same words, the newest."""
+_KEYS = 200
+
+
+class Planner(Struct, frozen=True):
+    """How much one extraction takes: `windows` at most, and no further window once it has `turns`."""
+
+    windows: int
+    turns: int
+
+    def __call__(self, db: sqlite3.Connection, wanted: Wanted, now_us: int, attempt: int) -> Wanted | Due | None:
+        """`wanted` with its inputs and texts; what is not due after all is None, or Due. After a failure one window
+        is tried by itself, so that the one that cannot be taken does not hold up others."""
+        if wanted.step != EXTRACT:
+            return _reconciliation(db, wanted)
+        numbers = self._due(db, now_us, 1 if attempt else self.windows)
+        if not numbers:
+            first = db.execute("SELECT min(at_us) FROM windows WHERE state = 0").fetchone()[0]
+            return Due(first + GAP_US) if first is not None else None
+        windows = tuple(window for number in numbers if (window := _window(db, number)).turns)
+        inputs = tuple(turn.id for window in windows for turn in window.turns)
+        return replace(wanted, inputs=inputs, ask=Extraction(windows))
+
+    def _due(self, db: sqlite3.Connection, now_us: int, most: int) -> list[int]:
+        """The closed windows, those of stated memories first; where there are none, those idle for long."""
+        rows = db.execute(
+            "SELECT window, events FROM windows WHERE state > 0 ORDER BY state DESC, window LIMIT ?", (most,)
+        ).fetchall()
+        if not rows:
+            rows = db.execute(
+                "SELECT window, events FROM windows WHERE state = ? AND at_us <= ? ORDER BY at_us, window LIMIT ?",
+                (OPEN, now_us - GAP_US, most),
+            ).fetchall()
+        taken: list[int] = []
+        left = self.turns
+        for number, events in rows:
+            if taken and events > left:
+                break
+            taken.append(number)
+            left -= events
+        return taken
+
+
+def _window(db: sqlite3.Connection, number: int) -> Window:
+    turns = [
+        made(TurnRow, row)
+        for row in db.execute("SELECT * FROM turns WHERE window = ? AND outcome = 0 ORDER BY seq", (number,))
+    ]
+    if not turns:
+        return Window(())
+    before = db.execute(
+        "SELECT * FROM turns WHERE session = ? AND seq < ? AND kind = 'turn' ORDER BY seq DESC LIMIT ?",
+        (turns[0].session, turns[0].seq, CONTEXT_TURNS),
+    )
+    context = [_shown(made(TurnRow, row), CONTEXT_CHARS) for row in before]
+    return Window(tuple(_shown(turn) for turn in turns), tuple(reversed(context)))
+
+
+def _shown(turn: TurnRow, most: int | None = None) -> Turn:
+    return Turn(
+        id=turn.id,
+        text=turn.text[:most],
+        time=turn.time,
+        kind="tool" if turn.kind == "tool" else "stated" if turn.kind == "stated" else "turn",
+        role=turn.role,
+        name=turn.name,
+        session=turn.session,
+        project=turn.project,
+        agent=turn.agent,
+    )
+
+
+def _reconciliation(db: sqlite3.Connection, wanted: Wanted) -> Wanted | None:
+    rows = db.execute("SELECT decision FROM unreconciled ORDER BY seq LIMIT ?", (MOST_RECONCILED,)).fetchall()
+    decisions = tuple(row[0] for row in rows)
+    if not decisions:
+        return None
+    new = _atoms(db, "decision", decisions)
+    known: dict[str, AtomRow] = {}
+    for atom in new:
+        known |= {one.id: one for one in _like(db, atom)}
+    for one in new:
+        known.pop(one.id, None)
+    return replace(wanted, inputs=decisions, ask=Reconciliation(tuple(new), tuple(known.values())))
+
+
+def _like(db: sqlite3.Connection, atom: AtomRow) -> Iterable[AtomRow]:
+    """Atoms that say the same, or something about the same slot; what was undone is not among them."""
+    rows: list[Row] = db.execute(
+        "SELECT * FROM atoms WHERE same = ? AND removed_by = '' ORDER BY n DESC LIMIT ?", (atom.same, MOST_KNOWN)
+    ).fetchall()
+    if atom.slot:
+        rows += db.execute(
+            "SELECT * FROM atoms WHERE slot = ? AND slot <> '' AND subject = ? AND removed_by = '' "
+            "ORDER BY n DESC LIMIT ?",
+            (atom.slot, atom.subject, MOST_KNOWN),
+        )
+    return [made(AtomRow, row) for row in rows]
+
+
+def _atoms(db: sqlite3.Connection, column: str, values: Sequence[str]) -> list[AtomRow]:
+    found: list[AtomRow] = []
+    for start in range(0, len(values), _KEYS):
+        part = values[start : start + _KEYS]
+        sql = f"SELECT * FROM atoms WHERE {column} IN ({', '.join('?' * len(part))}) AND removed_by = ''"  # noqa: S608
+        found += [made(AtomRow, row) for row in db.execute(sql, part)]
+    return sorted(found, key=lambda atom: atom.n)
