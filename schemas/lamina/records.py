@@ -117,7 +117,10 @@ class Prompt(Struct, frozen=True, kw_only=True):
 
 
 class Link(Struct, frozen=True, kw_only=True):
-    """One step of a `why` chain: what an item is, what it says, and the ids it came from."""
+    """One step of a `why` chain: what an item is, what it says, the ids it came from, and those made of it.
+
+    `note` says where it no longer holds or is contradicted; `by` which decision made it.
+    """
 
     layer: str
     id: str
@@ -126,3 +129,6 @@ class Link(Struct, frozen=True, kw_only=True):
     session: str = ""
     seq: int | None = None
     sources: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
+    note: str = ""
+    by: str = ""

@@ -178,3 +178,77 @@ class Chain(Struct, frozen=True, kw_only=True):
     """From the item asked for down to its events; empty when nothing has this id."""
 
     links: tuple[Link, ...]
+
+
+class Atoms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`atoms`: what was derived, newest first; answered by `AtomsAre`.
+
+    Empty filters mean any. What was superseded, undone, or counts for another is shown with `history`, what is
+    quarantined with `quarantined` alone. `id` is one atom with all that it superseded and was superseded by.
+    """
+
+    id: str = ""
+    query: str = ""
+    types: tuple[str, ...] = ()
+    session: str | None = None
+    history: bool = False
+    quarantined: bool = False
+    limit: int = 100
+
+
+class AtomInfo(Struct, frozen=True, kw_only=True):
+    """An atom as it stands. `known` is when the log had it, `valid_from` and `until` when it held in the world.
+
+    `status`: active, superseded, repeated (both: `by` which atom), contradicted, quarantined or undone.
+    """
+
+    id: str
+    type: str
+    text: str
+    status: str
+    by: str
+    reason: str
+    subject: str
+    slot: str
+    value: str
+    scope: str
+    polarity: int
+    priority: int
+    count: int
+    time: str
+    last: str
+    known: str
+    valid_from: str
+    until: str
+    session: str
+    project: str
+    said_by: str
+    quarantine: str
+    decision: str
+    sources: tuple[str, ...]
+
+
+class AtomsAre(Struct, frozen=True, kw_only=True):
+    atoms: tuple[AtomInfo, ...]
+    more: bool
+
+
+class DecisionOf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`decision`: the decision with this event id, or that made the atom with this id; answered by `DecisionIs`."""
+
+    id: str
+
+
+class DecisionIs(Struct, frozen=True, kw_only=True):
+    """`id` is empty where there is none. `kind`: extract, reconcile, correct, failed or dead."""
+
+    id: str = ""
+    kind: str = ""
+    by: str = ""
+    model: str = ""
+    inputs: int = 0
+    atoms: int = 0
+    tokens: int = 0
+    time: str = ""
+    error: str = ""
+    undone: bool = False

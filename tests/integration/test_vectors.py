@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from lamina.cli.state import EmbeddingStatus, look
+from lamina.cli.status import embedding_line
 from lamina.client import Memory
 from lamina.errors import Timeout
 from lamina.home import Home
@@ -166,6 +168,42 @@ async def test_another_model_is_built_beside_the_old_one_and_then_replaces_it(ho
     assert caches(home) != first
 
 
+@pytest.mark.parametrize("trouble", ["down", "held"])
+async def test_the_old_model_answers_until_the_new_vectors_are_whole(home: Home, fake: Fake, trouble: str) -> None:
+    async with daemon(home), Memory.open(space="alice", home=home.path) as memory:
+        await filled(memory, 5)
+    (old,) = caches(home)
+    configure(home, fake, "other")
+    setattr(fake, trouble, "other")
+    if fake.held:
+        fake.gate.clear()
+    async with daemon(home), Memory.open(space="alice", home=home.path) as memory:
+        await memory.settled(WAIT_S)
+        before = await memory.recall("blue door", deadline_s=WAIT_S)
+        fake.down = fake.held = ""
+        fake.gate.set()
+        await memory.settled(WAIT_S, layers=["vectors"])
+        after = await memory.recall("blue door", deadline_s=WAIT_S)
+
+    assert before.degraded == after.degraded == ()
+    assert [item.id for item in before.items] == [item.id for item in after.items]
+    assert any(item.parts["vector"] > 0 for item in before.items)
+    assert old not in caches(home)
+
+
+async def test_a_view_that_is_deleted_while_it_is_in_use_is_said_and_comes_back(memory: Memory, home: Home) -> None:
+    await filled(memory)
+    for path in (home.spaces / "alice" / "views").glob("vectors*"):
+        path.unlink()
+    hits = await memory.recall("which blue door?", deadline_s=WAIT_S)
+    await memory.turn("user", "one more blue door", session="s")
+    await memory.settled(WAIT_S, layers=["vectors"])
+    healed = await memory.recall("which blue door?", deadline_s=WAIT_S)
+
+    assert hits.status == healed.status == "found"
+    assert healed.degraded == ()
+
+
 async def test_a_deleted_view_comes_back_from_the_cache_without_the_model(home: Home, fake: Fake) -> None:
     async with daemon(home), Memory.open(space="alice", home=home.path) as memory:
         await filled(memory)
@@ -180,24 +218,47 @@ async def test_a_deleted_view_comes_back_from_the_cache_without_the_model(home: 
     assert fake.texts == texts + 1  # the question
 
 
-async def test_a_deleted_or_broken_cache_is_made_again(home: Home, fake: Fake) -> None:
-    async with daemon(home), Memory.open(space="alice", home=home.path) as memory:
-        await filled(memory)
-        for path in (home.spaces / "alice" / "cache").iterdir():
-            path.unlink()
-        hits = await memory.recall("blue", deadline_s=WAIT_S)
-        await memory.turn("user", "one more", session="s")
-        await memory.settled(WAIT_S, layers=["vectors"])
-        healed = await memory.recall("blue", deadline_s=WAIT_S)
-        for path in (home.spaces / "alice" / "cache").iterdir():
-            path.unlink()  # whoever has it open keeps the old one: writing into a mapped file would be a SIGBUS
-            path.write_bytes(b"no database at all" * 500)
-        broken = await memory.recall("blue", deadline_s=WAIT_S)
+async def test_a_deleted_or_broken_cache_is_made_again_once_it_is_asked(memory: Memory, home: Home) -> None:
+    await filled(memory)
+    for path in (home.spaces / "alice" / "cache").iterdir():
+        path.unlink()
+    hits = await memory.recall("blue", deadline_s=WAIT_S)
+    await memory.settled(WAIT_S, layers=["vectors"])
+    healed = await memory.recall("blue", deadline_s=WAIT_S)
+    for path in (home.spaces / "alice" / "cache").iterdir():
+        path.unlink()  # whoever has it open keeps the old one: writing into a mapped file would be a SIGBUS
+        path.write_bytes(b"no database at all" * 500)
+    broken = await memory.recall("blue", deadline_s=WAIT_S)
+    await memory.settled(WAIT_S, layers=["vectors"])
+    again = await memory.recall("blue", deadline_s=WAIT_S)
 
-    assert hits.status == healed.status == broken.status == "found"
-    assert [part.part for part in hits.degraded] == ["vectors"]
-    assert healed.degraded == ()
-    assert [part.part for part in broken.degraded] == ["vectors"]
+    assert hits.status == healed.status == broken.status == again.status == "found"
+    assert [part.part for part in hits.degraded] == [part.part for part in broken.degraded] == ["vectors"]
+    assert healed.degraded == again.degraded == ()
+
+
+async def test_status_says_how_far_the_vectors_are_and_why_they_are_put_aside(
+    memory: Memory, home: Home, fake: Fake
+) -> None:
+    await filled(memory)
+    well = await _told(home, "idle")
+    fake.status = 503
+    await memory.turn("user", "one more", session="s")
+    ill = await _told(home, "put aside")
+
+    assert (well.embedded, well.waiting, well.why) == (20, 0, "")
+    assert well.model.startswith("endpoint-m-")
+    assert ill.waiting >= 1
+    assert "503" in ill.why
+    assert "503" in embedding_line(ill)
+
+
+async def _told(home: Home, state: str) -> EmbeddingStatus:
+    async with asyncio.timeout(WAIT_S):
+        while True:
+            (service,) = (one for one in (await look(home)).services if one.name == "vectors")
+            if [one.state for one in service.embedding] == [state]:
+                return service.embedding[0]
 
 
 async def test_spaces_share_the_model_fairly(home: Home, fake: Fake) -> None:

@@ -47,7 +47,8 @@ class Hashing:
 
 class Fake:
     """What the endpoint does now. `most`: more texts at once are refused; `refuse`: as is a text that holds this;
-    `breaks`: such a text makes it answer 500."""
+    `breaks`: such a text makes it answer 500. `down` and `held` are models: one answers 503, the other waits at the
+    gate with all but the probe."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -56,6 +57,8 @@ class Fake:
         self.most = 1_000
         self.refuse = ""
         self.breaks = ""
+        self.down = ""
+        self.held = ""
         self.nan = False
         self.raw: bytes | None = None
         self.gate = threading.Event()
@@ -65,9 +68,13 @@ class Fake:
         self.keys: list[str] = []
 
     def answer(self, body: bytes) -> tuple[int, bytes]:
-        texts = json.loads(body)["input"]
+        asked = json.loads(body)
+        texts, model = asked["input"], asked["model"]
         self.requests += 1
-        self.gate.wait(30)
+        if model == self.down:
+            return 503, b'{"error": "down"}'
+        if not self.held or (model == self.held and texts != ["probe"]):
+            self.gate.wait(30)
         if self.status != 200:
             return self.status, b'{"error": "told to"}'
         if len(texts) > self.most or (self.refuse and any(self.refuse in text for text in texts)):

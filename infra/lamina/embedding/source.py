@@ -52,10 +52,13 @@ class Embedding:
         self,
         make: Callable[[], Model] | None,
         *,
+        config: EmbeddingConfig | None = None,
         meter: Meter | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._make = make
+        self.config = config
+        """What this source was made from, so that it can be made again; None where it cannot."""
         self._meter = meter or Meter(0)
         self._clock = clock
         self._model: Model | None = None
@@ -165,5 +168,5 @@ def shared(config: EmbeddingConfig) -> Embedding:
     """The source of this configuration in this process: a model is loaded once."""
     if config not in _shared:
         paid = config.tokens_per_day if config.provider == "endpoint" else 0
-        _shared[config] = Embedding(chosen(config), meter=Meter(paid))
+        _shared[config] = Embedding(chosen(config), config=config, meter=Meter(paid))
     return _shared[config]

@@ -24,8 +24,9 @@ from lamina.ids import decision_id, derived_id, event_subject, untoken
 from lamina.log import get_logger
 from lamina.runtime.apply import BACKOFF_S, CODE_ERRORS, Cursor, backoff_s
 from lamina.runtime.following import Numbers
+from lamina.runtime.history import space_subject
 from lamina.runtime.index import Index
-from lamina.runtime.open_view import OpenView, space_subject
+from lamina.runtime.open_view import OpenView
 from lamina.runtime.spec import Due, Service, Unmade, Wanted
 from lamina.runtime.views import Views
 from lamina.times import from_micros, text_of

@@ -12,14 +12,19 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from lamina.config import EmbeddingConfig
 from lamina.embedding import Vectors
-from lamina.store.driver import Connection, connect, translated
+from lamina.errors import Unavailable
+from lamina.store.driver import Connection, Damaged, connect, translated
 from lamina.store.files import translated_os
 
 DDL = (
     "CREATE TABLE IF NOT EXISTS vectors(n INTEGER PRIMARY KEY AUTOINCREMENT, hash TEXT NOT NULL UNIQUE, "
     "vector BLOB NOT NULL) STRICT",
     "CREATE TABLE IF NOT EXISTS complete(one INTEGER PRIMARY KEY, epoch TEXT NOT NULL, seq INTEGER NOT NULL) STRICT",
+    "CREATE TABLE IF NOT EXISTS made_by(one INTEGER PRIMARY KEY, config TEXT NOT NULL) STRICT",
 )
 _KEYS = 500
 
@@ -38,7 +43,8 @@ def removed(path: Path) -> None:
 class EmbedCache:
     """The writing side, of one space and identity."""
 
-    def __init__(self, space_root: Path, identity: str) -> None:
+    def __init__(self, space_root: Path, identity: str, config: EmbeddingConfig | None = None) -> None:
+        self._config = config
         self.path = cache_path(space_root, identity)
         self._db = Connection(self.path, readonly=False)
 
@@ -50,10 +56,13 @@ class EmbedCache:
             await self._db
 
         def tables(db: sqlite3.Connection) -> None:
-            if not _made(db):
+            if not _has(db, "made_by"):
                 db.execute("BEGIN IMMEDIATE")
                 for statement in DDL:
                     db.execute(statement)
+                if self._config is not None:
+                    raw = msgspec.json.encode(self._config).decode()
+                    db.execute("INSERT OR IGNORE INTO made_by VALUES(1, ?)", (raw,))
                 db.execute("COMMIT")
 
         await self._db.run(tables)
@@ -96,28 +105,46 @@ class EmbedCache:
 def completed(path: Path, epoch: str) -> int:
     """Up to which seq of an epoch the cache at `path` says that it is complete; 0 when it does not."""
     sql = "SELECT seq FROM complete WHERE epoch = ?"
-    rows = _rows(path, sql, (epoch,))
+    rows = _rows(path, "complete", sql, (epoch,))
     return int(rows[0][0]) if rows else 0
+
+
+def was_complete(path: Path) -> bool:
+    """Has every text of the space had its vector here once?"""
+    return bool(_rows(path, "complete", "SELECT 1 FROM complete"))
+
+
+def made_by(path: Path) -> EmbeddingConfig | None:
+    """The configuration by which the vectors at `path` were made; None where that is not known."""
+    rows = _rows(path, "made_by", "SELECT config FROM made_by")
+    try:
+        return msgspec.json.decode(rows[0][0], type=EmbeddingConfig) if rows else None
+    except msgspec.MsgspecError:
+        return None  # of a version that knew other settings
 
 
 def vectors_after(path: Path, n: int) -> list[tuple[int, str, bytes]]:
     """The rows (n, hash, vector) that came after the n-th, in order; none while there is no cache."""
-    return _rows(path, "SELECT n, hash, vector FROM vectors WHERE n > ? ORDER BY n", (n,))
+    return _rows(path, "vectors", "SELECT n, hash, vector FROM vectors WHERE n > ? ORDER BY n", (n,))
 
 
-def _rows(path: Path, sql: str, values: tuple[str | int, ...]) -> list[Any]:
+def _rows(path: Path, table: str, sql: str, values: tuple[str | int, ...] = ()) -> list[Any]:
+    """Raises `Unavailable` for a broken file: the embed loop makes it anew."""
     if not path.exists():
         return []
-    with translated(path):
-        db = connect(path, readonly=True)
-        try:
-            return db.execute(sql, values).fetchall() if _made(db) else []
-        finally:
-            db.close()
+    try:
+        with translated(path):
+            db = connect(path, readonly=True)
+            try:
+                return db.execute(sql, values).fetchall() if _has(db, table) else []
+            finally:
+                db.close()
+    except Damaged as error:
+        raise Unavailable(f"the vectors are broken and are made anew ({error})") from error
 
 
-def _made(db: sqlite3.Connection) -> bool:
-    return db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'complete'").fetchone() is not None
+def _has(db: sqlite3.Connection, table: str) -> bool:
+    return db.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)).fetchone() is not None
 
 
 def known(db: sqlite3.Connection, hashes: Sequence[str]) -> set[str]:

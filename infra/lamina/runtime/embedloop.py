@@ -196,7 +196,7 @@ class EmbedLoop(Generic[S]):
     async def _batch(self, space: str) -> bool:
         """Make one batch of vectors; False when every text of the space has one."""
         identity = self._identity = await self.embedding.identity()
-        cache = EmbedCache(self._home.spaces / space, identity)
+        cache = EmbedCache(self._home.spaces / space, identity, self.embedding.config)
         try:
             await cache.open()
             work = await self._page(space, cache)

@@ -57,17 +57,20 @@ class SpaceFiles:
         lines = [change for change in changes if isinstance(change, Append)]
         last = {change.path: change for change in changes if not isinstance(change, Append)}
         for change in last.values():  # of what a batch does to one file only the end is ever seen
-            if isinstance(change, WriteFile):
-                write_atomic(self._inside(change.path), change.data)
-            else:
-                path = self._inside(change.path)
-                with translated_os(path):
-                    path.unlink(missing_ok=True)
-                    if path.parent.is_dir():
-                        sync_folder(path.parent)
+            self._place(change)
         if lines:
             with self._ledger_lock():
                 self._append(lines, held)
+
+    def _place(self, change: WriteFile | DropFile) -> None:
+        path = self._inside(change.path)
+        if isinstance(change, WriteFile):
+            write_atomic(path, change.data)
+            return
+        with translated_os(path):
+            path.unlink(missing_ok=True)
+            if path.parent.is_dir():
+                sync_folder(path.parent)
 
     def ledger_seq(self) -> int:
         """The seq of the last whole line of the ledger, after cutting a torn one; 0 for none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,25 +16,20 @@ from lamina import events
 from lamina.bus import Bus, Message
 from lamina.bus import blobs as bus_blobs
 from lamina.errors import Forgotten, Invalid
-from lamina.ids import LANES, SUBJECT_ROOT, lane
+from lamina.ids import LANES, SUBJECT_ROOT
 from lamina.log import get_logger
 from lamina.runtime import reading
 from lamina.runtime.apply import Batch, Cursor, Unwritable, read_meta
 from lamina.runtime.files import SpaceFiles
 from lamina.runtime.following import Next, following
+from lamina.runtime.history import history
 from lamina.runtime.reading import Read
 from lamina.runtime.spec import Recorded, Service
 from lamina.store.files import write_atomic
 from lamina.store.view import View
 
 S = TypeVar("S", bound=Struct)
-CATCH_UP_BATCH = 500
 log = get_logger()
-
-
-def space_subject(space: str) -> str:
-    """All events of one space (its token)."""
-    return f"{SUBJECT_ROOT}.ev.{lane(space)}.{space}.>"
 
 
 def lane_subjects(lanes: Sequence[int]) -> list[str]:
@@ -46,7 +42,15 @@ def lane_subjects(lanes: Sequence[int]) -> list[str]:
 class OpenView(Generic[S]):
     """One view in use. `lock` orders the tasks of this process; the SQLite lock orders processes."""
 
-    def __init__(self, service: Service[S], bus: Bus, space: str, root: Path, view: View) -> None:
+    def __init__(
+        self,
+        service: Service[S],
+        bus: Bus,
+        space: str,
+        root: Path,
+        view: View,
+        files: SpaceFiles | None = None,
+    ) -> None:
         self.space = space
         self.view = view
         self.lock = asyncio.Lock()
@@ -56,7 +60,7 @@ class OpenView(Generic[S]):
         self._epoch = bus.epoch
         self._bus = bus
         self._service = service
-        self._files = SpaceFiles(root, bus.epoch)
+        self._files = files or SpaceFiles(root, bus.epoch)
         self._batch = Batch(service, view.tables, self._files)
 
     @property
@@ -89,23 +93,19 @@ class OpenView(Generic[S]):
         """Apply a batch durably against a crash of the process; `checkpoint` makes it durable against a power cut."""
         read = [one if isinstance(one, Read) else reading.read(one, self.space) for one in messages]
         if self._service.blobs and any(one.blobs for one in read):
-            batch = [await self._recorded(one) for one in read]
-        else:
-            batch = [one.recorded for one in read]
+            return await self._fold([await self._recorded(one) for one in read])
+        return await self._fold([one.recorded for one in read])
+
+    async def _fold(self, batch: Sequence[Recorded]) -> Cursor[S]:
+        """The event whose rows cannot be written is parked; the others of its batch, halved until it is found, are
+        not."""
         try:
             return await self._transaction(lambda db: self._batch.apply(db, batch))
-        except Unwritable:
-            return await self._fold_singly(batch)
-
-    async def _fold_singly(self, batch: Sequence[Recorded]) -> Cursor[S]:
-        """The event whose rows cannot be written is parked; the others of its batch are not."""
-        cursor = await self.cursor()
-        for one in batch:
-            try:
-                cursor = await self._transaction(partial(self._batch.apply, batch=[one]))
-            except Unwritable as error:
-                cursor = await self._transaction(partial(self._batch.park, recorded=one, error=str(error)))
-        return cursor
+        except Unwritable as error:
+            if len(batch) == 1:
+                return await self._transaction(partial(self._batch.park, recorded=batch[0], error=str(error)))
+        await self._fold(batch[: len(batch) // 2])
+        return await self._fold(batch[len(batch) // 2 :])
 
     async def _transaction(self, work: Callable[[Any], Cursor[S]]) -> Cursor[S]:
         cursor = await self.view.transaction(work)
@@ -116,21 +116,12 @@ class OpenView(Generic[S]):
     async def catch_up(self, until: int) -> Cursor[S]:
         """Fold everything of the space below `until` that the view has not seen."""
         cursor = await self.cursor()
-        subject = space_subject(self.space)
-        first = await self._bus.next(subject, cursor.seq)
-        if first is None or first.seq >= until:
-            return cursor
-        reader = self._bus.read([subject], after=cursor.seq, name=f"{self._service.name}-catch-up")
-        try:
-            while True:
-                messages = await reader.fetch(CATCH_UP_BATCH, 5.0)
-                below = [message for message in messages if message.seq < until]
-                if below:
-                    cursor = await self.fold(below)
-                if len(below) < len(messages) or not reader.pending:
-                    return cursor
-        finally:
-            await reader.close()
+        name = f"{self._service.name}-catch-up"
+        parts = history(self._bus, self._files.root, after=cursor.seq, until=until, name=name)
+        async with contextlib.aclosing(parts):
+            async for messages in parts:
+                cursor = await self.fold(messages)
+        return cursor
 
     async def _recorded(self, found: Read) -> Recorded:
         """The message as fold sees it; what cannot be read is said in `error`, never raised."""

@@ -8,15 +8,11 @@ Interrupted at any point, the next start goes on: what is there already is not p
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-
-import msgspec
-from msgspec import Raw, Struct
 
 from lamina import events
 from lamina.bus import Bus, Message, Outgoing, blobs
@@ -25,6 +21,7 @@ from lamina.home import Home
 from lamina.ids import derived_id, event_subject
 from lamina.log import get_logger
 from lamina.runtime.files import ledger_epoch
+from lamina.runtime.history import ledger_lines
 from lamina.store.files import sync_folder, translated_os
 from lamina.times import micros, parse
 
@@ -35,38 +32,10 @@ CHOOSE = "move the folder of the space away to keep the log's events, or use ano
 log = get_logger()
 
 
-class Line(Struct, frozen=True):
-    """A line of the ledger: an event (empty where there is none), or the bytes of a message that is no event."""
-
-    seq: int
-    at: str
-    event: Raw = Raw()
-    malformed: str | None = None
-
-
 def arrival_us(message: Message) -> int:
     """When a message came into the log for the first time, also if it was published again since."""
     text = (message.headers or {}).get(ARRIVED, "")
     return int(text) if text.isdigit() else message.at_us
-
-
-def ledger_lines(folder: Path, damaged: list[str] | None = None) -> Iterator[Line]:
-    """The whole lines of a ledger, in log order; a torn last one is left out.
-
-    A line that is none is named in `damaged` and passed over; without such a list it is `Invalid`.
-    """
-    for path in sorted(folder.glob("*.jsonl")):
-        with translated_os(path), path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n"):
-                    break
-                try:
-                    yield msgspec.json.decode(line, type=Line)
-                except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                    where = f"{path}, line {number}: no ledger line ({error})"
-                    if damaged is None:
-                        raise Invalid(f"{where}; restore it from a copy") from error
-                    damaged.append(where)
 
 
 async def refill(home: Home, bus: Bus) -> list[str]:
@@ -114,7 +83,7 @@ async def _publish(bus: Bus, space: str, folder: Path, blob_folder: Path) -> int
     batch: list[Outgoing] = []
     published = 0
     for line in ledger_lines(folder, []):
-        raw = _raw(line)
+        raw = line.raw
         name, event = _named(raw)
         if name in there:
             continue
@@ -131,11 +100,6 @@ async def _publish(bus: Bus, space: str, folder: Path, blob_folder: Path) -> int
         await bus.publish_batch(batch)
         published += len(batch)
     return published
-
-
-def _raw(line: Line) -> bytes:
-    """The message that a line holds, as it came."""
-    return bytes(line.event) if line.malformed is None else base64.b64decode(line.malformed)
 
 
 def _named(raw: bytes) -> tuple[str, events.Event | None]:
@@ -172,4 +136,4 @@ async def _publish_blobs(bus: Bus, space: str, event: events.Event, folder: Path
 
 
 def _ids(folder: Path, damaged: list[str] | None = None) -> set[str]:
-    return {_named(_raw(line))[0] for line in ledger_lines(folder, damaged if damaged is not None else [])}
+    return {_named(line.raw)[0] for line in ledger_lines(folder, damaged if damaged is not None else [])}

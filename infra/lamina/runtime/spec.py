@@ -14,6 +14,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
+from lamina.config import Config
 from lamina.events import Data, Event
 from lamina.store.driver import Row
 from lamina.store.view import Table, View
@@ -146,8 +147,8 @@ class Service(Struct, Generic[S], frozen=True, kw_only=True):
     old one. `decisions` are the event types it decides. `malformed`: fold also gets messages that are no events.
     `blobs`: fold gets the bytes of blobs, and they are kept as `blobs/<sha256>`. `embeds` names a table of the view
     with the columns seq, hash and text: the embed loop fills `cache/embeddings-<identity>.db` with the vectors of
-    its texts. `urgent`: while much is to be folded, the other services of its process give way to it for a
-    while.
+    its texts. `configure` gives the service as the configuration of a home wants it: other ways of deciding, the
+    same view. `urgent`: while much is to be folded, the other services of its process give way to it for a while.
     """
 
     name: str
@@ -165,3 +166,4 @@ class Service(Struct, Generic[S], frozen=True, kw_only=True):
     max_attempts: int = 8
     embeds: str = ""
     urgent: bool = False
+    configure: Callable[[Config], Service[S]] | None = None

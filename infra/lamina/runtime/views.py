@@ -17,7 +17,8 @@ from lamina.errors import Busy, LaminaError
 from lamina.home import Home, Lock
 from lamina.log import get_logger
 from lamina.runtime.apply import read_meta, write_meta
-from lamina.runtime.open_view import OpenView, lane_subjects, space_subject
+from lamina.runtime.history import space_subject
+from lamina.runtime.open_view import OpenView, lane_subjects
 from lamina.runtime.spec import Service
 from lamina.store.driver import Damaged
 from lamina.store.view import View, generation, identity, remove_generation, switch, unused_generation

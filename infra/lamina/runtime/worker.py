@@ -96,6 +96,8 @@ class Worker(Generic[S]):
         embedding: Embedding | None = None,
         feed: Feed | None = None,
     ) -> None:
+        if service.configure is not None:
+            service = service.configure(load(home.config))
         self.service = service
         self._bus = bus
         self._home = home

@@ -19,9 +19,10 @@ class Window(Struct, frozen=True):
 
 
 class Extraction(Struct, frozen=True):
-    """What an extraction is asked: some windows of a space."""
+    """What an extraction is asked: some windows of a space; `spent_today` are the tokens of its day (UTC)."""
 
     windows: tuple[Window, ...]
+    spent_today: int = 0
 
 
 class Reconciliation(Struct, frozen=True):

@@ -25,10 +25,12 @@ _KEYS = 200
 
 
 class Planner(Struct, frozen=True):
-    """How much one extraction takes: `windows` at most, and no further window once it has `turns`."""
+    """How much one extraction takes: `windows` at most, and no further window once it has `turns`. It `counts`
+    what was spent today where that is limited."""
 
     windows: int
     turns: int
+    counts: bool = False
 
     def __call__(self, db: sqlite3.Connection, wanted: Wanted, now_us: int, attempt: int) -> Wanted | Due | None:
         """`wanted` with its inputs and texts; what is not due after all is None, or Due. After a failure one window
@@ -41,7 +43,7 @@ class Planner(Struct, frozen=True):
             return Due(first + GAP_US) if first is not None else None
         windows = tuple(window for number in numbers if (window := _window(db, number)).turns)
         inputs = tuple(turn.id for window in windows for turn in window.turns)
-        return replace(wanted, inputs=inputs, ask=Extraction(windows))
+        return replace(wanted, inputs=inputs, ask=Extraction(windows, _spent(db, now_us) if self.counts else 0))
 
     def _due(self, db: sqlite3.Connection, now_us: int, most: int) -> list[int]:
         """The closed windows, those of stated memories first; where there are none, those idle for long."""
@@ -61,6 +63,12 @@ class Planner(Struct, frozen=True):
             taken.append(number)
             left -= events
         return taken
+
+
+def _spent(db: sqlite3.Connection, now_us: int) -> int:
+    day_us = 86_400_000_000
+    row = db.execute("SELECT coalesce(sum(tokens), 0) FROM decisions WHERE at_us >= ?", (now_us - now_us % day_us,))
+    return int(row.fetchone()[0])
 
 
 def _window(db: sqlite3.Connection, number: int) -> Window:

@@ -102,7 +102,8 @@ DECISIONS = Table(
   id TEXT PRIMARY KEY, seq INTEGER NOT NULL, kind TEXT NOT NULL, at_us INTEGER NOT NULL, inputs INTEGER NOT NULL,
   by TEXT NOT NULL, version TEXT NOT NULL, model TEXT NOT NULL, tokens INTEGER NOT NULL,
   duration_ms INTEGER NOT NULL, error TEXT NOT NULL, atoms TEXT NOT NULL, undone TEXT NOT NULL) STRICT;
-CREATE INDEX decisions_seq ON decisions(seq)""",
+CREATE INDEX decisions_seq ON decisions(seq);
+CREATE INDEX decisions_at ON decisions(at_us, tokens)""",
 )
 """Extractions, reconciliations, corrections and failed attempts, with what they cost."""
 TABLES = (TURNS, SESSIONS, WINDOWS, ATOMS, INDEX, UNRECONCILED, DECISIONS)

@@ -28,7 +28,8 @@ def positive(text: str) -> int:
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """What the global options say, and where to write. `json`: one document or JSON lines on `out`.
+    """What the global options say, and where to write. `json`: one document or JSON lines on `out`. `named` is false
+    where no space was named and `space` is the default: verbs that look after things then mean every space.
 
     Nothing that is written through it can steer a terminal, whatever the memory holds.
     """
@@ -38,6 +39,7 @@ class Context(Struct, frozen=True, kw_only=True):
     json: bool
     out: TextIO
     err: TextIO
+    named: bool = True
 
     def document(self, value: Any) -> None:
         """Write `value` as one line of JSON."""

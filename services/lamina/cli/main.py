@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from lamina.cli.command import DONE, FAILED, USAGE, Command, Context
 from lamina.cli.output import printable
-from lamina.cli.parser import Parser, defaults, head_parser, load, meant, overview, verb_parser, verbs
+from lamina.cli.parser import DEFAULT_SPACE, Parser, defaults, head_parser, load, meant, overview, verb_parser, verbs
 from lamina.errors import Invalid, LaminaError
 
 INTERRUPTED = 130
@@ -83,7 +83,10 @@ def _run_verb(command: Command, parser: Parser, after: list[str], options: argpa
     if level not in log.LEVELS:
         raise Invalid(f"LAMINA_LOG_LEVEL must be one of {', '.join(log.LEVELS)}, not {level!r}")
     log.configure(level)
-    context = Context(home=Home(chosen.home), space=chosen.space, json=chosen.json, out=sys.stdout, err=sys.stderr)
+    named = chosen.space is not None
+    space = chosen.space if named else DEFAULT_SPACE
+    out, err = sys.stdout, sys.stderr
+    context = Context(home=Home(chosen.home), space=space, named=named, json=chosen.json, out=out, err=err)
     return command.run(context, chosen)
 
 

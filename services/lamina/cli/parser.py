@@ -136,4 +136,4 @@ def _global_options(parser: argparse.ArgumentParser) -> None:
 
 def defaults() -> argparse.Namespace:
     """The options of every verb where none is given."""
-    return argparse.Namespace(home=None, space=os.environ.get("LAMINA_SPACE", DEFAULT_SPACE), json=False)
+    return argparse.Namespace(home=None, space=os.environ.get("LAMINA_SPACE"), json=False)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, convert
+from msgspec.structs import astuple
 
 from lamina.cli.running import running
 from lamina.errors import LaminaError
@@ -83,8 +84,20 @@ class EmbeddingStatus(Struct, frozen=True, kw_only=True):
     eta_s: float | None
 
 
+class Outcomes(Struct, frozen=True):
+    """What became of every turn, tool result and stated memory that the views of a service hold: each is counted
+    once. `parked` turns have a reason, which `lamina show` and the log give."""
+
+    extracted: int = 0
+    waiting: int = 0
+    parked: int = 0
+
+
 class ServiceStatus(Struct, frozen=True, kw_only=True):
-    """`errors` count since the workers started; `dead` are events parked in the views, with their reasons."""
+    """`errors` count since the workers started; `dead` are events parked in the views, with their reasons.
+
+    `turns` are null for a service that decides nothing over turns.
+    """
 
     name: str
     lanes: int
@@ -96,14 +109,16 @@ class ServiceStatus(Struct, frozen=True, kw_only=True):
     last_dead: str = ""
     embedding: tuple[EmbeddingStatus, ...] = ()
     """Of a service that gives texts their vectors: how far each worker is with them."""
+    turns: Outcomes | None = None
 
 
 class Tokens(Struct, frozen=True):
     """`refused`: spent on decisions that came second and changed nothing. `saved`: what stubs save whenever they
-    stand in a context in place of their results."""
+    stand in a context in place of their results. `spent`: on decisions that stand, and on attempts that failed."""
 
     refused: int
     saved: int = 0
+    spent: int = 0
 
 
 class Status(Struct, frozen=True, kw_only=True):
@@ -121,6 +136,8 @@ class Parked(Struct):
     dead: dict[str, int]
     refused_tokens: int = 0
     saved_tokens: int = 0
+    spent_tokens: int = 0
+    turns: dict[str, Outcomes] = {}
     last: dict[str, str] = {}
     """By service: the event parked last, and why."""
     complete: bool = True
@@ -152,7 +169,7 @@ async def look(home: Home) -> Status:
     return Status(
         bus=bus,
         services=tuple(found),
-        tokens=Tokens(parked.refused_tokens, parked.saved_tokens),
+        tokens=Tokens(parked.refused_tokens, parked.saved_tokens, parked.spent_tokens),
         complete=parked.complete,
     )
 
@@ -238,6 +255,7 @@ def _service(
         errors=sum(beat.errors for beat in beats),
         dead=parked.dead.get(name, 0),
         last_dead=parked.last.get(name, ""),
+        turns=parked.turns.get(name),
         last_error=next((beat.last_error for beat in beats if beat.last_error), ""),
     )
 
@@ -268,6 +286,7 @@ def count_parked(home: Home, within_s: float = COUNT_S) -> Parked:
                     why = db.execute("SELECT type, id, error FROM dead ORDER BY seq DESC LIMIT 1").fetchone()
                     refused = db.execute("SELECT coalesce(sum(tokens), 0) FROM refused").fetchone()[0]
                     saved = _saved(db) if view.stem == "offload" else 0
+                    turns, spent = _outcomes(db) if view.stem == "atoms" else (None, 0)
                 finally:
                     db.close()
         except LaminaError:
@@ -275,6 +294,10 @@ def count_parked(home: Home, within_s: float = COUNT_S) -> Parked:
         found.dead[view.stem] = found.dead.get(view.stem, 0) + dead
         found.refused_tokens += refused
         found.saved_tokens += saved
+        found.spent_tokens += spent
+        if turns is not None:
+            known = found.turns.get(view.stem, Outcomes())
+            found.turns[view.stem] = Outcomes(*map(sum, zip(astuple(known), astuple(turns), strict=True)))
         if why is not None:
             kind, id, error = why
             found.last.setdefault(view.stem, f"{kind or 'no event'} {id}: {error}")
@@ -283,6 +306,16 @@ def count_parked(home: Home, within_s: float = COUNT_S) -> Parked:
 
 def _saved(db: Connection) -> int:
     return int(db.execute("SELECT coalesce(sum(result_tokens - stub_tokens), 0) FROM saved").fetchone()[0])
+
+
+def _outcomes(db: Connection) -> tuple[Outcomes, int]:
+    """Turns by outcome (one whose fold failed is parked too), and the tokens of decisions and of attempts."""
+    by = dict(db.execute("SELECT outcome, count(*) FROM turns GROUP BY outcome"))
+    unfolded = db.execute(
+        "SELECT count(*) FROM dead WHERE type IN ('turn.recorded', 'tool.returned', 'memory.stated')"
+    ).fetchone()[0]
+    spent = int(db.execute("SELECT coalesce(sum(tokens), 0) FROM decisions").fetchone()[0])
+    return Outcomes(extracted=by.get(1, 0), waiting=by.get(0, 0), parked=by.get(2, 0) + unfolded), spent
 
 
 def _changed(folder: Path) -> float:

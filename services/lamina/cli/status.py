@@ -42,6 +42,14 @@ def _print(printer: Printer, status: Status) -> None:
             printer.line(
                 f"{service.name}: {service.dead} parked, the last: {one_line(service.last_dead, 300)}", "red"
             )
+    for service in status.services:
+        if service.turns is not None:
+            turns = service.turns
+            parked = f", {turns.parked:,} parked" if turns.parked else ""
+            told = f"{turns.extracted:,} turns taken in, {turns.waiting:,} waiting{parked}"
+            printer.line(f"{service.name}: {told}", "dim")
+    if status.tokens.spent:
+        printer.line(f"{status.tokens.spent:,} tokens were spent on decisions", "dim")
     if status.tokens.saved:
         printer.line(f"stubs stand for {status.tokens.saved:,} more tokens of tool results", "dim")
     if not status.complete:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from time import monotonic
-from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
-from lamina import config, events, ids, times
+from lamina import events, ids, times
 from lamina.client import inputs
 from lamina.client.contexts import Contexts
 from lamina.client.link import Link, check_same, conflict
@@ -22,12 +21,25 @@ from lamina.client.outbox import Waiting
 from lamina.client.recalled import Given, asked, merged, widened
 from lamina.client.redact import Redactor
 from lamina.client.stubs import stub_text, waiting_part
+from lamina.client.targets import corrigible, undoable
 from lamina.errors import Invalid, LaminaError, Timeout, Transient, Unavailable
-from lamina.events import Blob, Event, MemoryStated, SessionEnded, ToolReturned, TurnRecorded
+from lamina.events import (
+    Blob,
+    Event,
+    MemoryCorrected,
+    MemoryStated,
+    MemoryUndone,
+    SessionEnded,
+    ToolReturned,
+    TurnRecorded,
+)
 from lamina.home import Home
 from lamina.records import Accepted, Context, Degraded, Hits, Part, Stub, Where
 from lamina.records import Link as WhyLink
 from lamina.requests import MAX_QUERY_CHARS, Chain, Known, KnownIds, Position, Read, Recall, Settled, Why
+
+if TYPE_CHECKING:
+    from lamina.client.opening import Opening
 
 R = TypeVar("R", bound=Struct)
 ASK_S = 0.5
@@ -76,6 +88,8 @@ class Memory:
         none, or to the NATS servers at `url`. Raises `Unavailable` when no daemon can be started, `Invalid` for
         a wrong configuration or id, `Denied` for wrong credentials or permissions.
         """
+        from lamina.client.opening import Opening  # it makes what it opens
+
         return Opening(space, Home(home), url, agent, project)
 
     @property
@@ -167,6 +181,25 @@ class Memory:
         """State something to be remembered as it stands."""
         content = inputs.content(text, "text")
         return await self._record(MemoryStated(text=content.text), content.blobs, session, None, time)
+
+    async def correct(self, id: str, text: str, *, time: datetime | str | None = None) -> Accepted:
+        """State what holds instead of the memory `id` (of an item, or a `turn_id` of yours), which stays as history.
+
+        `Invalid` where nothing has this id. While the log is away it is not asked: the correction waits in the
+        outbox, and stands by itself should there be no such memory.
+        """
+        content = inputs.content(text, "text")
+        target = await corrigible(self, id)
+        return await self._record(MemoryCorrected(target=target, text=content.text), content.blobs, "", None, time)
+
+    async def undo(self, id: str) -> Accepted:
+        """Take back a whole extraction, reconciliation or correction by its event id (`why` names it), or the one
+        that made the atom `id`: its atoms hold no more, and what they superseded holds again.
+
+        `Invalid` where there is none, or it is undone already; `Unavailable` while that cannot be known.
+        """
+        target = await undoable(self, id)
+        return await self._record(MemoryUndone(target=target), (), "", None, None)
 
     async def recall(
         self,
@@ -342,52 +375,6 @@ class Memory:
             raise Unavailable(
                 f"{verb}: the answer is not understood ({error}); restart the daemon: `lamina down`"
             ) from error
-
-
-class Opening:
-    """What `Memory.open` gives: enter it (`async with`) or await it; whoever awaits it closes the `Memory`."""
-
-    def __init__(self, space: str, home: Home, url: str | None, agent: str, project: str) -> None:
-        if not isinstance(space, str) or not space:
-            raise Invalid("a space is needed: the name of the user, agent or project whose memory this is")
-        for value in (space, agent, project):
-            ids.token(value)
-        if url is not None and not isinstance(url, str):
-            raise Invalid(f"url must be text such as nats://127.0.0.1:4222, not {type(url).__name__}")
-        self._arguments = (space, agent, project)
-        self._home = home
-        self._url = url
-        self._memory: Memory | None = None
-
-    async def open(self) -> Memory:
-        settings = config.load(self._home.config)
-        link = Link(
-            self._home,
-            url=self._url or settings.bus.url,
-            credentials=settings.bus.credentials,
-            outbox_bytes=settings.outbox.max_bytes,
-        )
-        try:
-            await link.open()
-        except BaseException:
-            await link.close()
-            raise
-        space, agent, project = self._arguments
-        redactor = Redactor(settings.offload.redact)
-        self._memory = Memory(link, space=space, agent=agent, project=project, redactor=redactor)
-        return self._memory
-
-    def __await__(self) -> Generator[Any, None, Memory]:
-        return self.open().__await__()
-
-    async def __aenter__(self) -> Memory:
-        return await self.open()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._memory is not None:
-            await self._memory.close()
 
 
 def _query(query: str) -> str:

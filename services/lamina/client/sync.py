@@ -131,6 +131,12 @@ class SyncMemory:
     ) -> Part:
         return self._run(self._open.read(node, query=query, lines=lines, symbol=symbol, max_tokens=max_tokens))
 
+    def correct(self, id: str, text: str, *, time: datetime | str | None = None) -> Accepted:
+        return self._run(self._open.correct(id, text, time=time))
+
+    def undo(self, id: str) -> Accepted:
+        return self._run(self._open.undo(id))
+
     def why(self, id: str) -> tuple[Link, ...]:
         return self._run(self._open.why(id))
 

@@ -16,6 +16,8 @@ from lamina.times import micros
 QUARANTINED = "quarantined"
 """The type to ask for what is kept, and never given unless asked."""
 CANDIDATES = 100
+MOST_STEPS = 16
+"""From an atom to what holds instead of what replaced it."""
 MOST_SOURCES = 8
 """Of what was said again and again, the turns of the first statements."""
 COLUMNS = (
@@ -62,6 +64,17 @@ class AtomsFound(Struct, frozen=True):
     ranked: Sequence[AtomFound] = ()
     others: Mapping[str, AtomFound] = msgspec.field(default_factory=dict)
 
+    def holding(self, atom: AtomFound) -> AtomFound:
+        """What stands instead of a superseded or contradicted atom, as far as is known; of any other, itself."""
+        seen = {atom.id}
+        now = atom
+        while now.status in ("superseded", "contradicted") and now.by in self.others and now.by not in seen:
+            now = self.others[now.by]
+            seen.add(now.id)
+            if atom.status == "contradicted":
+                break
+        return now
+
 
 def wanted(where: Where) -> Where | None:
     """What of a filter is about atoms; None where it excludes all of them."""
@@ -88,7 +101,7 @@ def search(db: sqlite3.Connection, query: str, where: Where, limit: int = CANDID
     conditions, values = _conditions(where)
     rows = db.execute(_FOUND.format(conditions=conditions), (expression, *values, limit)).fetchall()
     found = [_atom(row[:-1], row[-1]) for row in rows]
-    others = _by_id(db, {one.by for one in found if one.by and one.status in ("repeated", "superseded")})
+    others = _replacing(db, found)
     best: dict[str, AtomFound] = {}
     for one in found:
         stands = others.get(one.by) if one.status == "repeated" else one
@@ -103,16 +116,17 @@ def search(db: sqlite3.Connection, query: str, where: Where, limit: int = CANDID
     )
 
 
-def of_turns(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, tuple[AtomFound, ...]]:
-    """What was made of some turns, by their event ids: atoms that stand, were superseded or repeat another."""
-    made: dict[str, list[str]] = {}
-    for start in range(0, len(ids), _KEYS):
-        part = ids[start : start + _KEYS]
-        sql = f"SELECT id, atoms FROM turns WHERE id IN ({', '.join('?' * len(part))})"  # noqa: S608 - own marks
-        for id, atoms in db.execute(sql, tuple(part)):
-            made[id] = msgspec.json.decode(atoms, type=list[str])
-    found = _by_id(db, {one for atoms in made.values() for one in atoms})
-    return {id: tuple(found[one] for one in atoms if one in found) for id, atoms in made.items()}
+def _replacing(db: sqlite3.Connection, found: Sequence[AtomFound]) -> dict[str, AtomFound]:
+    """What the found atoms repeat, were superseded by or are contradicted by, over a few steps, by id."""
+    others: dict[str, AtomFound] = {}
+    wanted = {one.by for one in found if one.by}
+    for _ in range(MOST_STEPS):
+        step = _by_id(db, wanted - others.keys())
+        others |= step
+        wanted = {one.by for one in step.values() if one.by and one.status in ("repeated", "superseded")}
+        if not wanted - others.keys():
+            break
+    return others
 
 
 def _by_id(db: sqlite3.Connection, ids: set[str]) -> dict[str, AtomFound]:
@@ -131,18 +145,19 @@ def _with_repetitions(db: sqlite3.Connection, atom: AtomFound) -> AtomFound:
     rows = db.execute(
         "SELECT sources FROM atoms WHERE by = ? AND status = 'repeated' ORDER BY n LIMIT ?", (atom.id, MOST_SOURCES)
     )
-    more = [span.id for row in rows for span in _spans(row[0])]
+    more = [span.id for row in rows for span in spans(row[0])]
     return msgspec.structs.replace(atom, sources=tuple(dict.fromkeys((*atom.sources, *more))))
 
 
 def _atom(row: tuple[object, ...], score: float = 0.0) -> AtomFound:
     names = AtomFound.__struct_fields__[: len(row)]
     fields = dict(zip(names, row, strict=True))
-    fields["sources"] = tuple(dict.fromkeys(span.id for span in _spans(str(fields["sources"]))))
+    fields["sources"] = tuple(dict.fromkeys(span.id for span in spans(str(fields["sources"]))))
     return AtomFound(**fields, score=score)  # type: ignore[arg-type]  # the columns, in the order of the fields
 
 
-def _spans(raw: str) -> tuple[Span, ...]:
+def spans(raw: str) -> tuple[Span, ...]:
+    """The sources of an atom as its row has them."""
     return msgspec.json.decode(raw, type=tuple[Span, ...])
 
 

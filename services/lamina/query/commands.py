@@ -13,6 +13,7 @@ from lamina.cli.command import DONE, FAILED, Command, Context, positive
 from lamina.cli.conversation import moment_text
 from lamina.cli.output import Column, Printer, one_line
 from lamina.errors import Invalid
+from lamina.query import shown_atoms
 from lamina.query.shows import SHOWS
 from lamina.records import LAYERS, Hits, Item, Link, Part, Where
 
@@ -161,6 +162,7 @@ def _show_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="cut longer texts after so many lines; 0: never (default: 20)",
     )
+    shown_atoms.options(parser)
 
 
 def _read(context: Context, options: argparse.Namespace) -> int:
@@ -216,6 +218,12 @@ def _print_link(context: Context, link: Link, *, first: bool) -> None:
     place = f"event {link.seq} of the log · {one_line(link.session) or 'no session'}" if link.seq is not None else ""
     printer.parts((link.layer, "bold"), (f"  {moment_text(link.time)}  {link.id}  {place}".rstrip(), "dim"))
     printer.block(link.text)
+    if link.note:
+        printer.line(f"    {one_line(link.note, 300)}", "yellow")
+    if link.by:
+        printer.line(f"    decided by {link.by}; `lamina undo` takes that back", "dim")
+    if link.made:
+        printer.line(f"    made of it: {', '.join(link.made)}", "dim")
 
 
 def _why_options(parser: argparse.ArgumentParser) -> None:
@@ -239,13 +247,15 @@ recall = Command(
 )
 show = Command(
     name="show",
-    help="look at the memory: its log, sessions, spaces",
+    help="look at the memory: its log, atoms, sessions, spaces",
     description="Read what is remembered, as it was said. Tool results are folded; nothing is changed.",
     run=_show,
     configure=_show_options,
     examples=(
         "lamina show log                          # the last 50 turns, like a conversation",
         "lamina show log --session s1 --lines 0   # one session, nothing cut",
+        "lamina show atoms --type instruction      # what was derived, newest first",
+        "lamina show atoms --query database --history",
         "lamina show sessions --json",
         "lamina show ledger                       # tokens saved by offloading",
         "lamina show context --session s1 --turn 2",

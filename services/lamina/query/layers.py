@@ -44,40 +44,71 @@ def turns_wanted(found: Sequence[Found], atoms: AtomsFound) -> list[str]:
 
 def woven(found: Sequence[Found], atoms: AtomsFound, turns: Mapping[str, Turn]) -> list[Place]:
     """The turns in their order; where an atom says what was asked, the atom in place of its turn; and above what
-    no longer holds, what holds instead."""
-    known = dict(turns) | {one.turn.id: one.turn for one in found}
-    best = max((atom.score for atom in atoms.ranked), default=0.0)
-    of_turn: dict[str, AtomFound] = {}
-    for atom in atoms.ranked:
-        for source in atom.sources:
-            of_turn.setdefault(source, atom)
-    placed: dict[str, None] = {}
-    shown: set[str] = set()
-    places: list[Place] = []
-    scored = {one.turn.id: one for one in found}
-
-    def put(id: str, like: Found) -> None:
-        if id in placed or id not in known:
-            return
-        placed[id] = None
-        atom = of_turn.get(id)
-        if atom is not None and atom.status == "superseded" and atom.by in atoms.others:
-            for source in atoms.others[atom.by].sources[:1]:
-                put(source, like)
-        own = scored.get(id, like)
-        if atom is not None and atom.id not in shown and best and atom.score >= SPEAKS * best:
-            shown.add(atom.id)
-            behind = (known[id], *(known[one] for one in atom.sources if one != id and one in known))
-            places.append(
-                Place(atom=atom, turns=behind, score=own.score, parts=own.parts, note=note(atom, atoms.others))
-            )
-        else:
-            told = note(atom, atoms.others) if atom is not None and atom.status == "superseded" else ""
-            places.append(Place(turn=known[id], turns=(known[id],), score=own.score, parts=own.parts, note=told))
-
+    no longer holds, what holds instead. An atom that no turn stands for (a correction) is first if it says what
+    was asked, else last."""
+    weaving = _Weaving(found, atoms, turns)
+    bare = [atom for atom in atoms.ranked if not any(source in weaving.known for source in atom.sources)]
+    for atom in bare:
+        if weaving.speaks(atom):
+            weaving.atom(atom)
     for one in found:
-        put(one.turn.id, one)
-    return places
+        weaving.turn(one.turn.id, one)
+    for atom in bare:
+        weaving.atom(atom)
+    return weaving.places
+
+
+class _Weaving:
+    """The answer while it is made: each turn and each atom has one place at most."""
+
+    def __init__(self, found: Sequence[Found], atoms: AtomsFound, turns: Mapping[str, Turn]) -> None:
+        self.places: list[Place] = []
+        self.known = dict(turns) | {one.turn.id: one.turn for one in found}
+        self._atoms = atoms
+        self._found = {one.turn.id: one for one in found}
+        self._best = max((atom.score for atom in atoms.ranked), default=0.0)
+        self._of_turn: dict[str, AtomFound] = {}
+        for atom in atoms.ranked:
+            for source in atom.sources:
+                self._of_turn.setdefault(source, atom)
+        self._placed: set[str] = set()
+
+    def speaks(self, atom: AtomFound) -> bool:
+        """Does it say what was asked, as far as its words tell?"""
+        return self._best > 0 and atom.score >= SPEAKS * self._best
+
+    def turn(self, id: str, like: Found) -> None:
+        """The place of a turn, below that of what replaced its statement; an atom may speak for it."""
+        if id in self._placed or id not in self.known:
+            return
+        self._placed.add(id)
+        atom = self._of_turn.get(id)
+        if atom is not None and atom.status == "superseded":
+            self._instead(self._atoms.holding(atom), like)
+        own = self._found.get(id, like)
+        if atom is not None and atom.id not in self._placed and self.speaks(atom):
+            self.atom(atom, own, id)
+        else:
+            told = note(atom, self._atoms) if atom is not None and atom.status == "superseded" else ""
+            turn = self.known[id]
+            self.places.append(Place(turn=turn, turns=(turn,), score=own.score, parts=own.parts, note=told))
+
+    def atom(self, atom: AtomFound, like: Found | None = None, first: str = "") -> None:
+        """The place of an atom, with the turns behind it, `first` among them first."""
+        if atom.id in self._placed:
+            return
+        self._placed.add(atom.id)
+        order = sorted(atom.sources, key=lambda source: source != first)
+        behind = tuple(self.known[source] for source in order if source in self.known)
+        score, parts = (like.score, like.parts) if like is not None else (0.0, {})
+        self.places.append(Place(atom=atom, turns=behind, score=score, parts=parts, note=note(atom, self._atoms)))
+
+    def _instead(self, newer: AtomFound, like: Found) -> None:
+        source = next((one for one in newer.sources if one in self.known), "")
+        if source:
+            self.turn(source, like)
+        elif newer.status != "superseded":
+            self.atom(newer, like)
 
 
 def alone(atoms: AtomsFound, turns: Mapping[str, Turn]) -> list[Place]:
@@ -91,9 +122,7 @@ def alone(atoms: AtomsFound, turns: Mapping[str, Turn]) -> list[Place]:
         if atom.status == "superseded":
             parts["superseded"] = -OUTDATED * sum(parts.values())
         behind = tuple(turns[one] for one in atom.sources if one in turns)
-        places.append(
-            Place(atom=atom, turns=behind, score=sum(parts.values()), parts=parts, note=note(atom, atoms.others))
-        )
+        places.append(Place(atom=atom, turns=behind, score=sum(parts.values()), parts=parts, note=note(atom, atoms)))
     places.sort(key=lambda place: (-place.score, place.atom.n if place.atom else 0))
     return _in_order(places, atoms)
 
@@ -113,14 +142,20 @@ def _in_order(places: Sequence[Place], atoms: AtomsFound) -> list[Place]:
     return made
 
 
-def note(atom: AtomFound, others: Mapping[str, AtomFound]) -> str:
+def note(atom: AtomFound, atoms: AtomsFound) -> str:
     """What is to be said with an atom, so that nobody takes it for more than it is."""
-    if atom.status == "quarantined":
-        return f"quarantined: {atom.quarantine}"
-    if atom.status == "superseded":
-        newer = others.get(atom.by)
-        until = f" on {atom.until[:10]}" if atom.until else ""
-        return f"superseded{until}" + (f" by: {newer.text}" if newer is not None else "")
-    if atom.status == "contradicted":
-        return f"contradicted: {atom.reason}"
-    return ""
+    newer = atoms.holding(atom)
+    return noted(atom.status, atom.reason, atom.until, atom.quarantine, newer.text if newer is not atom else "")
+
+
+def noted(status: str, reason: str, until: str, quarantine: str, newer: str) -> str:
+    """The standing of an atom in words; nothing for one that holds. `newer`: what stands instead."""
+    if status == "quarantined":
+        return f"quarantined: {quarantine}"
+    if status == "superseded":
+        return "superseded" + (f" on {until[:10]}" if until else "") + (f" by: {newer}" if newer else "")
+    if status == "contradicted":
+        return f"contradicted: {reason}" + (f": {newer}" if newer else "")
+    if status == "repeated":
+        return f"said before: {newer}"
+    return status if status == "undone" else ""

@@ -9,7 +9,6 @@ import msgspec
 from lamina.query.keywords import TURN_COLUMNS
 from lamina.records import Link
 from lamina.requests import (
-    Chain,
     Known,
     KnownIds,
     SessionInfo,
@@ -18,7 +17,6 @@ from lamina.requests import (
     Turn,
     TurnPage,
     Turns,
-    Why,
 )
 from lamina.times import from_micros, text_of
 
@@ -71,17 +69,25 @@ def sessions(db: sqlite3.Connection, request: Sessions) -> SessionPage:
     )
 
 
-def why(db: sqlite3.Connection, request: Why) -> Chain:
-    """The turn with this id (an event id, or a turn_id or call_id of the caller's own)."""
+def why(db: sqlite3.Connection, id: str) -> tuple[Link, ...]:
+    """The turns with this id (an event id, or a turn_id or call_id of the caller's own)."""
     rows = db.execute(
         f"SELECT {TURN_COLUMNS} FROM turns WHERE id = ? OR turn_id = ? AND turn_id <> '' ORDER BY seq",  # noqa: S608 - own names
-        (request.id, request.id),
+        (id, id),
     )
-    return Chain(
-        links=tuple(
-            Link(layer="l0", id=t.id, text=t.text, time=t.time, session=t.session, seq=t.seq, sources=(t.id,))
-            for t in map(_turn, rows)
-        )
+    return tuple(linked(_turn(row)) for row in rows)
+
+
+def linked(turn: Turn) -> Link:
+    """A turn as the end of a chain."""
+    return Link(
+        layer="l0",
+        id=turn.id,
+        text=turn.text,
+        time=turn.time,
+        session=turn.session,
+        seq=turn.seq,
+        sources=(turn.id,),
     )
 
 

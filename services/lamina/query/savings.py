@@ -10,7 +10,7 @@ from lamina.cli.output import Column, one_line
 from lamina.requests import CutInfo, Cuts, CutsAre, Savings, SavingsAre
 
 if TYPE_CHECKING:
-    from lamina.query.shows import WithMemory
+    from lamina.query.shown_atoms import WithMemory
 
 
 def ledger(context: Context, options: argparse.Namespace, with_memory: WithMemory) -> int:

@@ -15,15 +15,20 @@ from lamina.embedding import Embedding, shared
 from lamina.errors import Invalid, Transient, Unavailable
 from lamina.home import Home
 from lamina.ids import SUBJECT_ROOT, space_of, untoken
-from lamina.query import reads, refs
+from lamina.query import atom_reads, reads, refs
+from lamina.query.chain import chain
 from lamina.query.positions import Positions
 from lamina.query.recall import recall
 from lamina.query.settling import Settling
 from lamina.query.vectors import VectorLeg
 from lamina.requests import (
+    Atoms,
+    AtomsAre,
     Chain,
     Cuts,
     CutsAre,
+    DecisionIs,
+    DecisionOf,
     FitState,
     FitStateIs,
     Known,
@@ -68,6 +73,8 @@ class Query:
             "fit-state": self._fit_state,
             "savings": self._savings,
             "cuts": self._cuts,
+            "atoms": self._atoms,
+            "decision": self._decision,
         }
 
     async def serve(self, ready: asyncio.Event) -> None:
@@ -121,7 +128,19 @@ class Query:
             raise Invalid("why needs an id: of a memory, or a turn_id or call_id of your own")
         if await self._nothing(space):
             return Chain(links=())
-        return await self._positions.read(space, "journal", lambda db: reads.why(db, request))
+        return await chain(self._positions, space, request.id)
+
+    async def _atoms(self, space: str, payload: bytes) -> Struct:
+        request = _decoded(payload, Atoms)
+        if await self._nothing(space, "atoms"):
+            return AtomsAre(atoms=(), more=False)
+        return await self._positions.read(space, "atoms", lambda db: atom_reads.atoms(db, request))
+
+    async def _decision(self, space: str, payload: bytes) -> Struct:
+        request = _decoded(payload, DecisionOf)
+        if await self._nothing(space, "atoms"):
+            return DecisionIs()
+        return await self._positions.read(space, "atoms", lambda db: atom_reads.decision(db, request.id))
 
     async def _read(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, Read)

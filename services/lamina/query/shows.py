@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 from msgspec import Struct
 
@@ -13,14 +13,9 @@ from lamina.cli.command import DONE, Context
 from lamina.cli.conversation import print_turns, utc_text
 from lamina.cli.output import Column, one_line, size_text
 from lamina.errors import LaminaError
-from lamina.query import savings
-from lamina.requests import CutInfo, SavingsAre, SessionPage, Sessions, Turn, TurnPage, Turns
-
-
-class WithMemory(Protocol):
-    """Runs work on the memory that the global options name."""
-
-    def __call__(self, context: Context, work: Callable[[Any], Awaitable[Any]]) -> Any: ...
+from lamina.query import savings, shown_atoms
+from lamina.query.shown_atoms import WithMemory
+from lamina.requests import AtomInfo, CutInfo, SavingsAre, SessionPage, Sessions, Turn, TurnPage, Turns
 
 
 class Show(Struct, frozen=True, kw_only=True):
@@ -156,6 +151,7 @@ def _canvas(context: Context, options: argparse.Namespace, _: WithMemory) -> int
 
 SHOWS = {
     "log": Show(help="what was said", run=_log, output=Turn),
+    "atoms": Show(help="what was derived of it", run=shown_atoms.atoms, output=AtomInfo),
     "sessions": Show(help="which sessions there are", run=_sessions, output=SessionPage),
     "canvas": Show(help="the work of each session as a Mermaid chart", run=_canvas, output=Canvas),
     "ledger": Show(help="tokens that offloading saved", run=savings.ledger, output=SavingsAre),

@@ -15,6 +15,7 @@ from lamina.errors import Unavailable
 from lamina.home import Home
 from lamina.query.positions import Positions
 from lamina.runtime.apply import read_meta
+from lamina.runtime.embedanswer import answering
 from lamina.runtime.embedcache import cache_path, completed, vectors_after
 
 if TYPE_CHECKING:
@@ -158,7 +159,8 @@ class VectorLeg:
 
     async def near(self, space: str, query: str) -> Near:
         """All texts of `space` against `query`. Missing views and broken caches are errors of the store."""
-        identity, vector = await self.embedding.query(query)
+        source = await answering(self._home.spaces / space, self.embedding)
+        identity, vector = await source.query(query)
         async with self._locks[space]:
             matrix = await self._positions.read(
                 space, "vectors", lambda db: self._read(db, space, identity, len(vector))

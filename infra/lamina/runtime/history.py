@@ -1,0 +1,172 @@
+"""All events of one space in log order, also those that the log holds no more.
+
+`log/trimmed` in a space names the seq up to which the log may have let its events go, because the ledger was
+verified to hold them. Up to there the ledger is read, from there on the log: a reader sees no seam, wherever the
+log was trimmed, and even while it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncGenerator, Iterator
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+from msgspec import Raw, Struct
+
+from lamina.bus import Bus, Message
+from lamina.errors import Invalid
+from lamina.ids import SUBJECT_ROOT, lane
+from lamina.log import get_logger
+from lamina.store.files import translated_os
+from lamina.times import micros, parse
+
+TRIMMED_FILE = "log/trimmed"
+BATCH = 500
+FETCH_S = 5.0
+COUNT_BYTES = 1 << 20
+log = get_logger()
+
+
+class Line(Struct, frozen=True):
+    """A line of the ledger: an event (empty where there is none), or the bytes of a message that is no event."""
+
+    seq: int
+    at: str
+    event: Raw = Raw()
+    malformed: str | None = None
+
+    @property
+    def raw(self) -> bytes:
+        """The message that the line holds, as it came."""
+        return bytes(self.event) if self.malformed is None else base64.b64decode(self.malformed)
+
+
+_decoder = msgspec.json.Decoder(Line)
+
+
+def space_subject(space: str) -> str:
+    """All events of one space (its token)."""
+    return f"{SUBJECT_ROOT}.ev.{lane(space)}.{space}.>"
+
+
+def ledger_files(folder: Path) -> list[Path]:
+    """The files of a ledger, oldest first."""
+    return sorted(folder.glob("*.jsonl"))
+
+
+def ledger_lines(folder: Path, damaged: list[str] | None = None, *, after: int = 0) -> Iterator[Line]:
+    """The whole lines of a ledger, in its order; a torn last one is left out. Files that end before `after` are
+    not read.
+
+    A line that is none is named in `damaged` and passed over; without such a list it is `Invalid`.
+    """
+    files = ledger_files(folder)
+    begin = [_first_seq(path) for path in files] if after else []
+    for index, path in enumerate(files):
+        if after and index + 1 < len(files) and 0 < begin[index + 1] <= after + 1:
+            continue
+        with translated_os(path), path.open("rb") as file:
+            for number, raw in enumerate(file, 1):
+                if not raw.endswith(b"\n"):
+                    break
+                try:
+                    yield ledger_line(raw)
+                except Invalid as error:
+                    where = f"{path}, line {number}: {error}"
+                    if damaged is None:
+                        raise Invalid(f"{where}; `lamina replay rebuild ledger` mends it from the log") from error
+                    damaged.append(where)
+
+
+def ledger_line(raw: bytes) -> Line:
+    """`Invalid` when `raw` is no line of a ledger."""
+    try:
+        line = _decoder.decode(raw)
+        if line.malformed is not None:
+            base64.b64decode(line.malformed, validate=True)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise Invalid(f"no ledger line ({error})") from error
+    return line
+
+
+def ledger_count(folder: Path) -> int:
+    """How many lines a ledger has, without reading what they hold."""
+    count = 0
+    for path in ledger_files(folder):
+        with translated_os(path), path.open("rb") as file:
+            while part := file.read(COUNT_BYTES):
+                count += part.count(b"\n")
+    return count
+
+
+def trimmed(root: Path, epoch: str) -> int:
+    """Up to which seq of `epoch` the log may hold no events of the space at `root` any more; 0: it holds them all."""
+    path = root / TRIMMED_FILE
+    with translated_os(path):
+        try:
+            text = path.read_text(encoding="ascii", errors="replace")
+        except FileNotFoundError:
+            return 0
+    of, _, seq = text.strip().partition(" ")
+    if not seq.isdigit():
+        raise Invalid(f"{path} holds no epoch and seq; `lamina replay verify` tells what the log still holds")
+    return int(seq) if of == epoch else 0
+
+
+def ledger_messages(root: Path, *, after: int, until: int) -> Iterator[Message]:
+    """The ledger's events with `after` < seq < `until` as messages of the log. A damaged line costs that line."""
+    damaged: list[str] = []
+    for line in ledger_lines(root / "log", damaged, after=after):
+        if line.seq >= until:
+            break
+        if line.seq > after:
+            yield Message(line.seq, "", line.raw, micros(parse(line.at)))
+    if damaged:
+        log.error("ledger_damaged", space=root.name, lines=len(damaged), first=damaged[0])
+
+
+async def history(
+    bus: Bus, root: Path, *, after: int, until: int, name: str, batch: int = BATCH
+) -> AsyncGenerator[list[Message], None]:
+    """The events of the space at `root` with `after` < seq < `until`, in order, at most `batch` at once.
+
+    Raises as `Bus.read`; `Invalid` where `log/trimmed` cannot be read.
+    """
+    subject = space_subject(root.name)
+    while True:
+        gone = trimmed(root, bus.epoch)
+        if after < gone:
+            lines = ledger_messages(root, after=after, until=min(until, gone + 1))
+            while messages := await asyncio.to_thread(lambda: list(islice(lines, batch))):  # noqa: B023 - awaited
+                yield messages
+            after = gone
+        first = await bus.next(subject, after)
+        if first is None or first.seq >= until:
+            return
+        reader = bus.read([subject], after=after, name=name)
+        try:
+            while True:
+                messages = await reader.fetch(batch, FETCH_S)
+                if trimmed(root, bus.epoch) > after:
+                    break  # trimmed while it was read: what was fetched may have a hole
+                below = [message for message in messages if message.seq < until]
+                if below:
+                    yield below
+                    after = below[-1].seq
+                if len(below) < len(messages) or not reader.pending:
+                    return
+        finally:
+            await reader.close()
+
+
+def _first_seq(path: Path) -> int:
+    """The seq of the first line of a ledger file; 0 where it cannot be told."""
+    with translated_os(path), path.open("rb") as file:
+        raw = file.readline()
+    try:
+        return ledger_line(raw).seq
+    except Invalid:
+        return 0

@@ -1,0 +1,1 @@
+"""The verb `replay`: what the log makes possible, from the command line."""
