@@ -182,6 +182,23 @@ class StepFailed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     dead: bool = False
 
 
+class DeadDropped(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person lets events that `service` could not take rest, and says why: they are parked no more."""
+
+    service: str
+    ids: tuple[str, ...]
+    reason: str
+
+
+class DeadRetried(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person has a decision made that was given up: the failure `target` of `step` over `inputs` is void."""
+
+    service: str
+    target: str
+    step: str
+    inputs: tuple[str, ...]
+
+
 Data: TypeAlias = (
     TurnRecorded
     | ToolReturned
@@ -196,6 +213,8 @@ Data: TypeAlias = (
     | AtomsExtracted
     | AtomsReconciled
     | StepFailed
+    | DeadDropped
+    | DeadRetried
 )
 TYPES: Mapping[str, type[Struct]] = {
     "turn.recorded": TurnRecorded,
@@ -211,6 +230,8 @@ TYPES: Mapping[str, type[Struct]] = {
     "atoms.extracted": AtomsExtracted,
     "atoms.reconciled": AtomsReconciled,
     "step.failed": StepFailed,
+    "dead.dropped": DeadDropped,
+    "dead.retried": DeadRetried,
 }
 _NAMES = {kind: name for name, kind in TYPES.items()}
 

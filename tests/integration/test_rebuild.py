@@ -166,7 +166,7 @@ async def test_a_rebuild_decides_nothing(bench: Bench) -> None:
 def test_only_what_is_there_can_be_rebuilt(bench: Bench) -> None:
     with pytest.raises(Invalid, match="no space 'bob'"):
         chosen_spaces(bench.home, ["bob"])
-    with pytest.raises(Invalid, match="there are journal"):
+    with pytest.raises(Invalid, match="there are ledger, journal"):
         chosen_views(["jornal"])
     assert chosen_views([])[0] == "journal"
     assert chosen_spaces(bench.home, []) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -73,6 +74,15 @@ async def test_every_turn_has_a_vector_and_every_item_says_what_it_counted(memor
         assert item.parts["vector"] > 0
         assert sum(item.parts.values()) == pytest.approx(item.score)
     assert fake.texts == 20 + 2  # the probe and the question
+
+
+async def test_no_extension_of_sqlite_is_needed(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sqlite_vec", None)
+    await filled(memory, 3)
+    hits = await memory.recall("which blue door?", deadline_s=WAIT_S)
+
+    assert hits.degraded == ()
+    assert any(item.parts["vector"] > 0 for item in hits.items)
 
 
 async def test_the_same_text_is_embedded_once(memory: Memory, fake: Fake) -> None:

@@ -21,7 +21,7 @@ from lamina import events, ids, times
 from lamina.bus import Bus
 from lamina.bus.memory import MemoryBus, MemoryLog
 from lamina.errors import Invalid
-from lamina.events import StepFailed, TurnRecorded
+from lamina.events import DeadRetried, StepFailed, TurnRecorded
 from lamina.home import Home
 from lamina.runtime import Add, Append, Change, Drop, Due, Key, Put, Recorded, Rows, Service, Wanted, WriteFile
 from lamina.runtime.spec import Act, Made
@@ -81,6 +81,9 @@ def fold(state: State, recorded: Recorded, rows: Rows) -> tuple[State, Sequence[
             return state, ()
         left = tuple(one for one in state.open if one not in data.inputs)
         return msgspec.structs.replace(state, open=left, dead=state.dead + data.inputs), ()
+    if isinstance(data, DeadRetried):
+        left = tuple(one for one in state.dead if one not in data.inputs)
+        return msgspec.structs.replace(state, open=data.inputs + state.open, dead=left), ()
     if event.type == "toy.digested":
         made = msgspec.json.decode(event.data, type=dict[str, Any])
         inputs = made["inputs"]

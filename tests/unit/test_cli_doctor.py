@@ -20,9 +20,10 @@ from lamina.cli.command import Context
 from lamina.cli.doctor import command, live, machine, place
 from lamina.cli.doctor.finding import Finding, broken, ok, warning
 from lamina.cli.state import BusStatus, Lag, Log, ServiceStatus, Status, Tokens, WorkerStatus, count_parked
-from lamina.config import BusConfig, Config
+from lamina.config import BusConfig, Config, EmbeddingConfig
 from lamina.errors import Unavailable
 from lamina.home import Home, Lock, Runtime
+from tests.support.embeddings import endpoint
 
 
 @pytest.fixture
@@ -74,19 +75,24 @@ class Fails:
         pass
 
 
-def test_sqlite_without_full_text_and_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sqlite_without_full_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "driver", Fails())
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
-    monkeypatch.setattr("importlib.import_module", lambda name: object())
 
     told(machine.full_text(), "broken", "fts5", "pysqlite3")
-    told(machine.extensions(), "warning", "keyword")
 
 
-def test_no_sqlite_vec(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+def test_vectors_without_a_model_switched_off_and_out_of_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    def at(url: str, key: str = "") -> Config:
+        return Config(embedding=EmbeddingConfig(provider="endpoint", base_url=url, model="m", api_key_env=key))
 
-    told(machine.extensions(), "warning", "sqlite-vec", "pip install")
+    with endpoint() as fake:
+        told(machine.vectors(at(fake.url)), "ok", "endpoint-m-")
+        told(machine.vectors(at(fake.url, "NO_SUCH_KEY")), "broken", "NO_SUCH_KEY", "[embedding]")
+        fake.status = 503
+        told(machine.vectors(at(fake.url)), "warning", "503", "keyword")
+    told(machine.vectors(Config(embedding=EmbeddingConfig(provider="none"))), "ok", "switched off")
+    monkeypatch.setattr(machine, "chosen", lambda config: None)
+    told(machine.vectors(None), "warning", "keyword alone", "pip install")
 
 
 def nats_that_says(tmp_path: Path, script: str) -> Path:

@@ -6,6 +6,7 @@ lock, read the position, skip what is applied, fold, write files, write rows and
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
@@ -15,7 +16,8 @@ from msgspec import Struct
 
 from lamina import events
 from lamina.errors import Invalid, LaminaError, Permanent
-from lamina.events import StepFailed
+from lamina.events import DeadDropped, DeadRetried, StepFailed
+from lamina.ids import derived_id
 from lamina.runtime.files import SpaceFiles
 from lamina.runtime.spec import Add, Append, Change, Drop, DropFile, Put, Recorded, Service, WriteFile
 from lamina.store.driver import Row, driver
@@ -138,6 +140,7 @@ class Batch(Generic[S]):
                 if decision is not None:
                     self._count_unfoldable(db, recorded, decision, error)
                 continue
+            _settle(db, self._service, recorded, taken=bool(changes) or folded != state)
             state = folded
             if recorded.error:
                 _park(db, recorded, recorded.error)
@@ -259,6 +262,24 @@ def _refuse(db: sqlite3.Connection, recorded: Recorded, decision: events.Decisio
 def _write_failed(db: sqlite3.Connection, step: str, n: int, attempt: int, at_us: int, error: str) -> None:
     text = error[:MAX_ERROR_CHARS]
     db.execute("INSERT OR REPLACE INTO failed VALUES(?, ?, ?, ?, ?)", (step, n, attempt, at_us, text))
+
+
+def dead_id(event_id: str, raw: bytes) -> str:
+    """What a parked message is called: its event's id, or one made of its bytes where it is no event."""
+    return event_id or derived_id("malformed", hashlib.sha256(raw).hexdigest())
+
+
+def _settle(db: sqlite3.Connection, service: Service[Any], recorded: Recorded, *, taken: bool) -> None:
+    """Park no more what a person dropped, and no failure that the fold took back to be tried again."""
+    data = recorded.data
+    if not isinstance(data, DeadDropped | DeadRetried) or data.service != service.name:
+        return
+    if isinstance(data, DeadDropped):
+        rows = db.execute("SELECT seq, id, raw FROM dead").fetchall()
+        gone = [(seq,) for seq, id, raw in rows if dead_id(id, raw) in data.ids]
+        db.executemany("DELETE FROM dead WHERE seq = ?", gone)
+    elif taken:
+        db.execute("DELETE FROM dead WHERE id = ?", (data.target,))
 
 
 def _sort(changes: Sequence[Change], overlay: Overlay, files: list[Append | WriteFile | DropFile]) -> None:

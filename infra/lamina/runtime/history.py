@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, Struct
 
+from lamina import events
 from lamina.bus import Bus, Message
 from lamina.errors import Invalid
 from lamina.ids import SUBJECT_ROOT, lane
@@ -116,16 +117,33 @@ def trimmed(root: Path, epoch: str) -> int:
     return int(seq) if of == epoch else 0
 
 
-def ledger_messages(root: Path, *, after: int, until: int) -> Iterator[Message]:
-    """The ledger's events with `after` < seq < `until` as messages of the log. A damaged line costs that line."""
-    damaged: list[str] = []
-    for line in ledger_lines(root / "log", damaged, after=after):
-        if line.seq >= until:
-            break
-        if line.seq > after:
-            yield Message(line.seq, "", line.raw, micros(parse(line.at)))
-    if damaged:
-        log.error("ledger_damaged", space=root.name, lines=len(damaged), first=damaged[0])
+def ledger_messages(
+    root: Path, *, after: int, until: int, damaged: list[str] | None = None
+) -> Iterator[Message]:
+    """The ledger's events with `after` < seq < `until`, in its order, as messages of the log.
+
+    A damaged line, or one whose event does not fit its checksum, costs that line: it is named in `damaged`, else in
+    the process's log.
+    """
+    found: list[str] = []
+    for line in ledger_lines(root / "log", found, after=after):
+        if after < line.seq < until:
+            try:
+                yield Message(line.seq, "", checked(line), micros(parse(line.at)))
+            except Invalid as error:
+                found.append(f"line of event {line.seq}: {error}")
+    if damaged is not None:
+        damaged += found
+    elif found:
+        log.error("ledger_damaged", space=root.name, lines=len(found), first=found[0])
+
+
+def checked(line: Line) -> bytes:
+    """The message that a line holds; `Invalid` where it was an event, and is none any more."""
+    raw = line.raw
+    if line.malformed is None:
+        events.decode(raw)
+    return raw
 
 
 async def history(

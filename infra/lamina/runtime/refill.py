@@ -8,20 +8,20 @@ Interrupted at any point, the next start goes on: what is there already is not p
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from lamina import events
 from lamina.bus import Bus, Message, Outgoing, blobs
 from lamina.errors import Invalid
 from lamina.home import Home
-from lamina.ids import derived_id, event_subject
+from lamina.ids import event_subject
 from lamina.log import get_logger
+from lamina.runtime.apply import dead_id
 from lamina.runtime.files import ledger_epoch
-from lamina.runtime.history import ledger_lines
+from lamina.runtime.history import Line, ledger_lines, space_subject
 from lamina.store.files import sync_folder, translated_os
 from lamina.times import micros, parse
 
@@ -79,12 +79,20 @@ def refilled(home: Home, space: str) -> bool:
 
 async def _publish(bus: Bus, space: str, folder: Path, blob_folder: Path) -> int:
     """Publish what of a ledger the log does not hold; how many that were."""
+    return await republish(bus, space, ledger_lines(folder, []), blob_folder)
+
+
+async def republish(bus: Bus, space: str, lines: Iterable[Line], blob_folder: Path) -> int:
+    """Publish events of a ledger and their blobs again, in order, with the times of their first arrival; how many.
+
+    What the log holds already is left out, so that repeating it after an interruption goes on.
+    """
     there = await _there(bus, space)
     batch: list[Outgoing] = []
     published = 0
-    for line in ledger_lines(folder, []):
+    for line in lines:
         raw = line.raw
-        name, event = _named(raw)
+        name, event = named(raw)
         if name in there:
             continue
         there.add(name)
@@ -102,25 +110,26 @@ async def _publish(bus: Bus, space: str, folder: Path, blob_folder: Path) -> int
     return published
 
 
-def _named(raw: bytes) -> tuple[str, events.Event | None]:
-    """A message's id, and its event; what is no event is known by its bytes."""
+def named(raw: bytes) -> tuple[str, events.Event | None]:
+    """What a message is known by, and its event: the id and what was said under it, since both of a conflict are
+    kept; its bytes where it is no event."""
     try:
         event = events.decode(raw)
     except Invalid:
-        return derived_id("malformed", hashlib.sha256(raw).hexdigest()), None
-    return event.id, event
+        return dead_id("", raw), None
+    return f"{event.id} {event.sha256[:16]}", event
 
 
 async def _there(bus: Bus, space: str) -> set[str]:
-    """Ids of the space that the log holds."""
+    """What of the space the log holds."""
     found: set[str] = set()
-    subject = event_subject(space, "*").replace("*", ">")
+    subject = space_subject(space)
     if await bus.next(subject, 0) is None:
         return found
     reader = bus.read([subject], after=0, name="refill")
     try:
         while True:
-            found.update(_named(message.data)[0] for message in await reader.fetch(BATCH, 5.0))
+            found.update(named(message.data)[0] for message in await reader.fetch(BATCH, 5.0))
             if not reader.pending:
                 return found
     finally:
@@ -136,4 +145,4 @@ async def _publish_blobs(bus: Bus, space: str, event: events.Event, folder: Path
 
 
 def _ids(folder: Path, damaged: list[str] | None = None) -> set[str]:
-    return {_named(line.raw)[0] for line in ledger_lines(folder, damaged if damaged is not None else [])}
+    return {named(line.raw)[0] for line in ledger_lines(folder, damaged if damaged is not None else [])}

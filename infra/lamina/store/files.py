@@ -77,8 +77,13 @@ class AppendFile:
                 sync_folder(path.parent)
 
     def changed(self) -> bool:
-        """Did anybody else touch the file since our last append?"""
-        return os.fstat(self._handle).st_size != self.size
+        """Did anybody else touch the file since our last append, or put another one in its place?"""
+        own = os.fstat(self._handle)
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return True
+        return own.st_size != self.size or (own.st_dev, own.st_ino) != (found.st_dev, found.st_ino)
 
     def mend(self) -> bytes:
         """Cut a torn last line and return the last whole one (without its newline; empty for an empty file)."""

@@ -13,9 +13,12 @@ from lamina.config import load
 from lamina.errors import Invalid
 from lamina.home import Home
 from lamina.ids import token
-from lamina.rebuild.progress import Moved, Rebuilt
+from lamina.rebuild.ledger import mend
+from lamina.rebuild.progress import Mended, Moved, Rebuilt
 from lamina.rebuild.view import rebuild_view
 from lamina.runtime.registry import fold_services
+
+LEDGER = "ledger"
 
 
 @contextlib.asynccontextmanager
@@ -45,12 +48,14 @@ def chosen_spaces(home: Home, names: Sequence[str]) -> list[str]:
 
 
 def chosen_views(names: Sequence[str]) -> list[str]:
-    """The views `names`, or all of them, the ledger's first. `Invalid` names those there are."""
-    there = sorted(fold_services(), key=lambda name: name != "journal")
+    """The views `names`, or all of them, the journal's first; the ledger only where it is named, and before them.
+    `Invalid` names those there are."""
+    views = sorted(fold_services(), key=lambda name: name != "journal")
+    there = [LEDGER, *views]
     for name in names:
         if name not in there:
             raise Invalid(f"there is no view {name!r}; there are {', '.join(there)}")
-    return [name for name in there if name in names] if names else there
+    return [name for name in there if name in names] if names else views
 
 
 async def rebuild(
@@ -60,10 +65,13 @@ async def rebuild(
     views: Sequence[str],
     spaces: Sequence[str],
     moved: Moved,
-    done: Callable[[Rebuilt], None],
+    done: Callable[[Rebuilt | Mended], None],
 ) -> None:
     """Rebuild the views (names) of the spaces (tokens), one after the other; raises as `rebuild_view`."""
     services = fold_services()
     for space in spaces:
         for name in views:
+            if name == LEDGER:
+                done(await mend(bus, home, space))
+                continue
             done(await rebuild_view(services[name], bus, home, space, moved))

@@ -54,3 +54,18 @@ class Rebuilt(Struct, frozen=True, kw_only=True):
     dead: int
     seconds: float
     rate: float
+
+
+class Mended(Struct, frozen=True, kw_only=True):
+    """What `lamina replay rebuild ledger --json` says of one space.
+
+    `lines` stand in the ledger now; `files` of it had to be changed; `unreadable` lines are kept in `kept`, and what
+    they held is in the new ledger where the log held it too.
+    """
+
+    space: str
+    lines: int
+    files: int
+    unreadable: int
+    kept: str
+    seconds: float

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from lamina.cli.command import DONE, Command, Context
+from lamina.cli.command import DONE, FAILED, Command, Context
 from lamina.errors import Invalid
-from lamina.rebuild.progress import Rebuilt
+from lamina.rebuild.progress import Mended, Rebuilt
+from lamina.verify.records import Verified
 
 Action = Callable[[Context, argparse.Namespace], int]
 
@@ -34,9 +35,37 @@ def _rebuild(context: Context, options: argparse.Namespace) -> int:
     return DONE
 
 
-def _say(context: Context, one: Rebuilt) -> None:
+def _verify(context: Context, options: argparse.Namespace) -> int:
+    import asyncio
+
+    from lamina.rebuild.home import chosen_spaces, connected
+    from lamina.verify.run import verify
+
+    spaces = chosen_spaces(context.home, [context.space] if context.named else [])
+
+    async def run() -> Verified:
+        async with connected(context.home) as bus:
+            return await verify(context.home, bus, spaces)
+
+    found = asyncio.run(run())
+    if context.json:
+        context.document(found)
+    else:
+        for one in found.findings:
+            context.line(f"{one.space!a} {one.what}: {one.where}: {one.detail}")
+            context.line(f"    heal: {one.heal}" if one.heal else "    this is gone for good")
+        many = f"{len(found.findings):,} findings" if found.findings else "nothing differs"
+        context.line(f"{found.spaces:,} spaces, {found.events:,} events in {found.seconds:.1f} s: {many}")
+    return FAILED if found.findings else DONE
+
+
+def _say(context: Context, one: Rebuilt | Mended) -> None:
     if context.json:
         context.document(one)
+        return
+    if isinstance(one, Mended):
+        kept = f"; {one.unreadable:,} could not be read, the old ledger is {one.kept}" if one.unreadable else ""
+        context.line(f"{one.space!a} ledger: {one.lines:,} lines, {one.files:,} files changed{kept}")
         return
     parked = f", {one.dead:,} parked: `lamina dead list`" if one.dead else ""
     context.line(
@@ -45,7 +74,7 @@ def _say(context: Context, one: Rebuilt) -> None:
     )
 
 
-ACTIONS: dict[str, Action] = {"rebuild": _rebuild}
+ACTIONS: dict[str, Action] = {"rebuild": _rebuild, "verify": _verify}
 
 
 def _run(context: Context, options: argparse.Namespace) -> int:
@@ -55,22 +84,31 @@ def _run(context: Context, options: argparse.Namespace) -> int:
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=tuple(ACTIONS), help="rebuild: make views again from the log")
-    parser.add_argument("view", metavar="VIEW", nargs="*", help="of rebuild: only these views (default: all)")
+    parser.add_argument(
+        "action",
+        choices=tuple(ACTIONS),
+        help="rebuild: make views again from the log; verify: hold log, ledger, blobs, views and vectors against one "
+        "another",
+    )
+    parser.add_argument(
+        "view", metavar="VIEW", nargs="*", help="of rebuild: only these views, or `ledger` (default: all views)"
+    )
 
 
 replay = Command(
     name="replay",
-    help="make views again from the log",
-    description="What the log makes possible: every view is made again beside the one in use and takes its place in "
-    "one step, while others read and write on. No model is ever asked. Without --space it is done for every space; "
-    "interrupted, the same command goes on where it stopped.",
+    help="make views again from the log; verify what stands on disk",
+    description="Rebuild: every view is made again beside the one in use and takes its place in one step, while "
+    "others read and write on. No model is ever asked; interrupted, the same command goes on where it stopped.\n\n"
+    "Verify: what differs, and which command heals it; exit code 1 when something does. It changes nothing.\n\n"
+    "Without --space every space is meant.",
     run=_run,
     configure=_options,
     examples=(
         "lamina replay rebuild                    # everything, in every space",
         "lamina replay rebuild journal --space alice",
-        "lamina replay rebuild --json",
+        "lamina replay rebuild ledger             # lines that were lost or damaged, from the log",
+        "lamina replay verify --json",
     ),
-    outputs={"replay rebuild": Rebuilt},
+    outputs={"replay rebuild": Rebuilt | Mended, "replay verify": Verified},
 )

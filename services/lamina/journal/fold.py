@@ -15,7 +15,7 @@ from lamina.store import Table
 from lamina.text import FTS_SCHEMA, Previous, document
 from lamina.times import from_micros, micros, text_of
 
-VERSION = 1
+VERSION = 2
 MAX_TEXT_CHARS = 256 * 1024
 """Of a longer turn the index holds the beginning; the ledger and the blob hold all of it."""
 MAX_TOOL_CHARS = 4_000
@@ -72,7 +72,7 @@ def needs(recorded: Recorded) -> Sequence[Key]:
 
 
 def fold(state: State, recorded: Recorded, rows: Rows) -> tuple[State, Sequence[Change]]:
-    """The ledger line of every event that is the first of its id, and the index rows of what was said."""
+    """The ledger line of every event but a repetition, and the index rows of what was said first under its id."""
     arrived = text_of(from_micros(recorded.at_us))
     day = max(state.day, arrived[:10])
     head = b'{"seq":%d,"at":"%s",' % (recorded.seq, arrived.encode())
@@ -81,12 +81,13 @@ def fold(state: State, recorded: Recorded, rows: Rows) -> tuple[State, Sequence[
         line = head + b'"malformed":"' + base64.b64encode(recorded.raw) + b'"}\n'
         return State(day), (Append(f"{day}.jsonl", recorded.seq, line),)
     known = rows.get("events", (event.id,))
+    if known is not None and known[2] == event.sha256:
+        return state, ()
+    written = Append(f"{day}.jsonl", recorded.seq, head + b'"event":' + recorded.raw + b"}\n")
     if known is not None:
-        if known[2] == event.sha256:
-            return state, ()
-        return state, (Put("conflicts", (recorded.seq, event.id, event.sha256)),)
+        return State(day), (written, Put("conflicts", (recorded.seq, event.id, event.sha256)))
     changes: list[Change] = [
-        Append(f"{day}.jsonl", recorded.seq, head + b'"event":' + recorded.raw + b"}\n"),
+        written,
         Put("events", (event.id, recorded.seq, event.sha256)),
     ]
     if isinstance(recorded.data, SessionEnded):

