@@ -24,7 +24,7 @@ from lamina.bus.nats import NatsBus
 from lamina.client import Memory
 from lamina.errors import Timeout, Transient
 from lamina.home import Home
-from tests.support.whole import PATIENCE_S, blob_path, end, gone, lines, up
+from tests.support.whole import PATIENCE_S, blob_path, end, gone, sources, up
 
 RUNS = int(os.environ.get("LAMINA_FAULTS", "10"))
 PUBLISHER = Path(__file__).parent.parent / "support" / "publisher.py"
@@ -230,7 +230,7 @@ async def test_accepted_is_in_the_ledger_once_and_in_order(system: System, seed:
         await trouble
         await system.settled()
 
-    ledger = [line for line in lines(system.home, SPACE) if "event" in line]
+    ledger = sources(system.home, SPACE)
     ids = [line["event"]["id"] for line in ledger]
     seqs = [line["seq"] for line in ledger]
     assert len(ids) == len(set(ids)), f"{name}: twice"

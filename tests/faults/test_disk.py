@@ -18,7 +18,7 @@ from lamina.home import Home
 from lamina.store.files import AppendFile, write_atomic
 from tests.support.bench import Bench
 from tests.support.toy import applied, ledger, running, say, until
-from tests.support.whole import daemon, lines, outbox_files, texts
+from tests.support.whole import daemon, outbox_files, sources, texts
 
 SMALL_BYTES = 24 * 1024 * 1024
 
@@ -137,7 +137,7 @@ async def test_a_whole_home_without_room_refuses_and_recovers(small: Path, monke
         await memory._link.emptied()
         await memory.settled(30)
 
-    assert [line["event"]["id"] for line in lines(home, "alice") if "event" in line] == accepted
+    assert [line["event"]["id"] for line in sources(home, "alice")] == accepted
 
 
 async def test_the_bus_is_away_for_an_hour(home: Home) -> None:
@@ -160,4 +160,4 @@ async def test_the_bus_is_away_for_an_hour(home: Home) -> None:
 
     assert outbox_files(home) == []
     assert texts(home, "alice")[:2_001] == ["before", *(f"turn {n}" for n in range(2_000))]
-    assert len(lines(home, "alice")) == 2_004
+    assert len(sources(home, "alice")) == 2_004

@@ -22,7 +22,7 @@ from lamina.daemon import Daemon
 from lamina.errors import Conflict, Denied, Invalid, Unavailable
 from lamina.home import Home, Runtime, held
 from tests.support.toy import until
-from tests.support.whole import daemon, end, gone, lines, process, texts, up
+from tests.support.whole import daemon, end, gone, lines, process, sources, texts, up
 
 SCRIPT = """
 import asyncio, sys
@@ -46,12 +46,14 @@ async def script(home: Home, text: str) -> int:
 
 async def test_two_scripts_share_one_daemon_and_the_first_exits(home: Home) -> None:
     try:
-        assert sorted(await asyncio.gather(script(home, "one"), script(home, "two"))) == [1, 2]
+        seqs = await asyncio.gather(script(home, "one"), script(home, "two"))
+        assert len(set(seqs)) == 2
         runtime = await up(home)
         async with Memory.open(space="alice", home=home.path) as memory:
             third = await memory.turn("user", "three", session="s")
             await memory.settled(10)
-        assert third.seq == 3
+        assert third.seq is not None
+        assert third.seq > max(seqs)
         assert home.runtime() == runtime, "the one that the first script started"
         assert sorted(texts(home, "alice")) == ["one", "three", "two"]
     finally:
@@ -101,19 +103,21 @@ async def test_ends_when_its_home_vanishes(home: Home, monkeypatch: pytest.Monke
 
 
 async def test_stops_cleanly_on_a_signal_and_begins_where_it_left_off(home: Home) -> None:
+    seqs: list[int | None] = []
     for round_ in range(2):
         with process(home, "--json", "up") as child:
             assert child.stdout is not None
             told = msgspec.json.decode(await asyncio.to_thread(child.stdout.readline), type=Runtime)
             assert told == home.runtime()
             async with Memory.open(space="alice", home=home.path) as memory:
-                assert (await memory.turn("user", f"round {round_}", session="s")).seq == round_ + 1
+                seqs.append((await memory.turn("user", f"round {round_}", session="s")).seq)
                 await memory.settled(10)
             child.send_signal(signal.SIGTERM)
             assert await asyncio.to_thread(child.wait) == 0
         assert home.runtime() is None
 
     assert texts(home, "alice") == ["round 0", "round 1"]
+    assert [line["seq"] for line in sources(home, "alice")] == seqs
 
 
 async def test_a_stale_runtime_file_is_no_daemon(home: Home) -> None:
@@ -175,7 +179,8 @@ async def test_a_lost_bus_store_is_filled_again_from_the_ledgers(home: Home) -> 
 
     assert same.seq is not None
     assert texts(home, "alice") == [f"turn {n}" for n in range(6)]
-    assert [line["seq"] for line in lines(home, "alice")] == [1, 2, 3, 4, 5, 6]
+    seqs = [line["seq"] for line in lines(home, "alice")]
+    assert seqs == list(range(1, len(seqs) + 1))
 
 
 async def test_without_a_server_it_says_what_to_do(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

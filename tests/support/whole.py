@@ -86,9 +86,14 @@ def lines(home: Home, space: str) -> list[dict[str, Any]]:
     return found
 
 
+def sources(home: Home, space: str) -> list[dict[str, Any]]:
+    """The ledger lines of source events: what services decided of them, and when, is left out."""
+    return [line for line in lines(home, space) if "event" in line and "step" not in line["event"]["data"]]
+
+
 def texts(home: Home, space: str) -> list[Any]:
     """What was said, in ledger order."""
-    return [line["event"]["data"].get("text") for line in lines(home, space) if "event" in line]
+    return [line["event"]["data"].get("text") for line in sources(home, space)]
 
 
 def outbox_files(home: Home) -> list[str]:

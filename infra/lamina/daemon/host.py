@@ -23,11 +23,14 @@ from lamina.bus.stream import default_max_bytes, ensure_stream
 from lamina.config import Config, keep_of
 from lamina.errors import Invalid, LaminaError, Transient, Unavailable
 from lamina.home import Home, Lock, Runtime
+from lamina.ids import LANES
 from lamina.log import get_logger
+from lamina.runtime.feed import Feed
 from lamina.runtime.refill import refill, refilled
 from lamina.runtime.registry import Server, fold_services, services
 from lamina.runtime.spec import Service
 from lamina.runtime.trim import keeping
+from lamina.runtime.views import lane_subjects
 from lamina.runtime.worker import Worker, touch_subject
 
 LOOK_S = 1.0
@@ -217,13 +220,14 @@ async def _running(chosen: Sequence[Service[Any] | Server], bus: NatsBus, home: 
     """The services as tasks, from the moment all are ready until the block ends; positions are then written."""
     workers: list[Worker[Any]] = []
     tasks: list[asyncio.Task[None]] = []
-    async with asyncio.TaskGroup() as group:
+    feed = Feed(bus, lane_subjects(range(LANES)))
+    async with feed, asyncio.TaskGroup() as group:
         readies = []
         for service in chosen:
             ready = asyncio.Event()
             readies.append(ready)
             if isinstance(service, Service):
-                worker: Worker[Any] = Worker(service, bus, home)
+                worker: Worker[Any] = Worker(service, bus, home, feed=feed)
                 workers.append(worker)
                 group.create_task(worker.run(ready), name=service.name)
             else:

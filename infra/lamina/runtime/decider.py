@@ -216,9 +216,7 @@ class Decider(Generic[S]):
         except (*CODE_ERRORS, OSError) as error:
             return self._failure(name, wanted, now, error)
 
-    def _failure(
-        self, name: str, wanted: Wanted, now: Numbers, error: Exception, tokens: int = 0
-    ) -> events.Event:
+    def _failure(self, name: str, wanted: Wanted, now: Numbers, error: Exception, tokens: int = 0) -> events.Event:
         """A failed attempt as an event: retries and their waiting survive what the log survives."""
         attempt = now.attempt + 1
         dead = attempt >= self._service.max_attempts or isinstance(error, Permanent)

@@ -14,13 +14,17 @@ from lamina.errors import Closed, Conflict, Full, Invalid, LaminaError, Transien
 from lamina.ids import lane, untoken
 from lamina.log import get_logger
 from lamina.runtime.apply import Cursor
+from lamina.runtime.feed import Feed
 from lamina.runtime.index import Index
+from lamina.runtime.reading import Read, space_of
 from lamina.runtime.spec import Service
 from lamina.runtime.views import Views, lane_subjects, space_subject
 from lamina.store.driver import Damaged
 
 S = TypeVar("S", bound=Struct)
 BATCH = 500
+LATE_BATCH = 4_000
+"""A service that nobody waits for folds more at once, which costs less."""
 FETCH_WAIT_S = 5.0
 FIRST_WAIT_S = 0.2
 CHECKPOINT_EVERY_S = 5.0
@@ -41,7 +45,8 @@ class _Stalled:
 
 class Follower(Generic[S]):
     """Owns the reader of a worker. A space whose view cannot be written is set aside and tried again; the
-    position of its lane waits for it, the other spaces do not."""
+    position of its lane waits for it, the other spaces do not. A `feed` of the same lanes is read in place of the
+    log."""
 
     def __init__(
         self,
@@ -52,9 +57,12 @@ class Follower(Generic[S]):
         lanes: Sequence[int],
         moved: Callable[[str, Cursor[S]], None],
         before_advance: Callable[[], Awaitable[None]],
+        feed: Feed | None = None,
     ) -> None:
         self._service = service
         self._bus = bus
+        self._feed = feed
+        self._most = BATCH if service.urgent else LATE_BATCH
         self._views = views
         self._index = index
         self._lanes = lanes
@@ -97,7 +105,7 @@ class Follower(Generic[S]):
         """Read on from the positions, until `stop` or until the log begins a new epoch."""
         epoch = self._epoch = self._bus.epoch
         self._read_seq = self._written = await self._index.position(epoch, self._lanes)
-        reader = self._bus.read(lane_subjects(self._lanes), after=self._read_seq, name=self._service.name)
+        reader = self._reader()
         self._wake = reader.wake
         try:
             while not self._stopping and self._bus.epoch == epoch:
@@ -110,12 +118,18 @@ class Follower(Generic[S]):
             self._stalled.clear()
             await self._views.close()
 
+    def _reader(self) -> Reader:
+        subjects, after, name = lane_subjects(self._lanes), self._read_seq, self._service.name
+        if self._feed is not None and self._feed.subjects == tuple(subjects):
+            return self._feed.read(after=after, name=name, urgent=self._service.urgent)
+        return self._bus.read(subjects, after=after, name=name)
+
     async def _round(self, reader: Reader) -> None:
         wait_s = RETRY_S if self._stalled or self._read_seq != self._written else FETCH_WAIT_S
         if not self.caught_up.is_set():  # an idle log has nothing to wait for
             wait_s = FIRST_WAIT_S
         try:
-            batch = await reader.fetch(BATCH, wait_s)
+            batch = await reader.fetch(self._most, wait_s)
         except Closed:
             self._stopping = True
             return
@@ -153,15 +167,13 @@ class Follower(Generic[S]):
 
     def _space(self, message: Message) -> str | None:
         """The space of a message; None, and an error to be seen, when its subject was not made by Lamina."""
-        parts = message.subject.split(".")
+        if isinstance(message, Read):
+            return message.space
         try:
-            untoken(parts[3])
-            if len(parts) == 5 and parts[2] == str(lane(parts[3])):
-                return parts[3]
-        except (IndexError, Invalid):
-            pass
-        self._failed("foreign_subject", Invalid(f"message {message.seq} on {message.subject[:200]!r} is not ours"))
-        return None
+            return space_of(message)
+        except Invalid as error:
+            self._failed("foreign_subject", error)
+            return None
 
     async def _fold(self, space: str, messages: Sequence[Message]) -> None:
         first, last = messages[0].seq, messages[-1].seq

@@ -6,29 +6,29 @@ import asyncio
 import contextlib
 import hashlib
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from lamina import events
 from lamina.bus import Bus, Message
 from lamina.bus import blobs as bus_blobs
-from lamina.errors import Forgotten, Invalid, Permanent
-from lamina.ids import LANES, SUBJECT_ROOT, token
+from lamina.errors import Forgotten, Invalid
+from lamina.ids import LANES, SUBJECT_ROOT
 from lamina.log import get_logger
+from lamina.runtime import reading
 from lamina.runtime.apply import Batch, Cursor, Unwritable, read_meta
 from lamina.runtime.files import SpaceFiles
 from lamina.runtime.following import Next, following
 from lamina.runtime.history import history
-from lamina.runtime.refill import arrival_us
+from lamina.runtime.reading import Read
 from lamina.runtime.spec import Recorded, Service
 from lamina.store.files import write_atomic
 from lamina.store.view import View
 
 S = TypeVar("S", bound=Struct)
-SHARED_BYTES = 4_096
 log = get_logger()
 
 
@@ -91,7 +91,10 @@ class OpenView(Generic[S]):
 
     async def fold(self, messages: Sequence[Message]) -> Cursor[S]:
         """Apply a batch durably against a crash of the process; `checkpoint` makes it durable against a power cut."""
-        return await self._fold([self._plain(message) or await self._recorded(message) for message in messages])
+        read = [one if isinstance(one, Read) else reading.read(one, self.space) for one in messages]
+        if self._service.blobs and any(one.blobs for one in read):
+            return await self._fold([await self._recorded(one) for one in read])
+        return await self._fold([one.recorded for one in read])
 
     async def _fold(self, batch: Sequence[Recorded]) -> Cursor[S]:
         """The event whose rows cannot be written is parked; the others of its batch, halved until it is found, are
@@ -120,31 +123,19 @@ class OpenView(Generic[S]):
                 cursor = await self.fold(messages)
         return cursor
 
-    def _plain(self, message: Message) -> Recorded | None:
-        """The message as fold sees it, where no blob must be fetched first: nearly always."""
-        if len(message.data) > SHARED_BYTES:
-            return None
-        event, data, blobs, error = _read_once(message.data, self.space)
-        if blobs and self._service.blobs:
-            return None
-        at_us = arrival_us(message)
-        return Recorded(seq=message.seq, at_us=at_us, raw=message.data, event=event, data=data, error=error)
-
-    async def _recorded(self, message: Message) -> Recorded:
+    async def _recorded(self, found: Read) -> Recorded:
         """The message as fold sees it; what cannot be read is said in `error`, never raised."""
-        at_us = arrival_us(message)
-        read = _read_once if len(message.data) <= SHARED_BYTES else _read
-        event, data, blobs, error = read(message.data, self.space)
-        found: dict[str, bytes] = {}
-        if self._service.blobs and blobs:
-            try:
-                for blob in blobs:
-                    found[blob.sha256] = await self._keep(blob)
-            except (Invalid, Forgotten) as unreadable:
-                error = str(unreadable)
-        return Recorded(
-            seq=message.seq, at_us=at_us, raw=message.data, event=event, data=data, error=error, blobs=found
-        )
+        recorded = found.recorded
+        if not (found.blobs and self._service.blobs):
+            return recorded
+        kept: dict[str, bytes] = {}
+        error = recorded.error
+        try:
+            for blob in found.blobs:
+                kept[blob.sha256] = await self._keep(blob)
+        except (Invalid, Forgotten) as unreadable:
+            error = str(unreadable)
+        return structs.replace(recorded, error=error, blobs=kept)
 
     async def _keep(self, blob: events.Blob) -> bytes:
         """The bytes of a blob, kept on disk before the line that names it. Content-addressed: no lock is needed."""
@@ -171,37 +162,6 @@ class OpenView(Generic[S]):
         self._closed = True
         await self.view.close()
         self._files.close()
-
-
-def _read(raw: bytes, space: str) -> tuple[events.Event | None, events.Data | None, tuple[events.Blob, ...], str]:
-    """Event, data and blobs of a message, as far as they can be read, and what cannot be."""
-    try:
-        event = _event(raw, space)
-    except Invalid as invalid:
-        return None, None, (), str(invalid)
-    try:
-        data = events.decode_data(event)
-    except Invalid as invalid:
-        return event, None, (), str(invalid)
-    return event, data, events.blobs_of(data) if data is not None else (), ""
-
-
-# The services of one process read the same messages at about the same time; both results are immutable.
-_read_once = lru_cache(maxsize=2_048)(_read)
-
-
-def _event(raw: bytes, space: str) -> events.Event:
-    """The event in a message of `space`; `Invalid` for one that is not on one line, or that names another space."""
-    if b"\n" in raw or b"\r" in raw:
-        raise Invalid("the event is not on one line; it was not written by a Lamina client")
-    event = events.decode(raw)
-    try:
-        own = token(event.space) == space
-    except Permanent:
-        own = False
-    if not own:
-        raise Invalid(f"event {event.id} was published to another space than it names")
-    return event
 
 
 def _sha256(data: bytes) -> str:

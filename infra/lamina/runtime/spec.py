@@ -148,7 +148,7 @@ class Service(Struct, Generic[S], frozen=True, kw_only=True):
     `blobs`: fold gets the bytes of blobs, and they are kept as `blobs/<sha256>`. `embeds` names a table of the view
     with the columns seq, hash and text: the embed loop fills `cache/embeddings-<identity>.db` with the vectors of
     its texts. `configure` gives the service as the configuration of a home wants it: other ways of deciding, the
-    same view.
+    same view. `urgent`: while much is to be folded, the other services of its process give way to it for a while.
     """
 
     name: str
@@ -165,4 +165,5 @@ class Service(Struct, Generic[S], frozen=True, kw_only=True):
     blobs: bool = False
     max_attempts: int = 8
     embeds: str = ""
+    urgent: bool = False
     configure: Callable[[Config], Service[S]] | None = None

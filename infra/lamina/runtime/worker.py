@@ -23,6 +23,7 @@ from lamina.ids import LANES, SUBJECT_ROOT, applied_subject
 from lamina.runtime.apply import MAX_ERROR_CHARS, Cursor
 from lamina.runtime.decider import Decider, now_us
 from lamina.runtime.embedloop import EmbedLoop
+from lamina.runtime.feed import Feed
 from lamina.runtime.follower import Follower
 from lamina.runtime.index import Index
 from lamina.runtime.spec import Service
@@ -93,6 +94,7 @@ class Worker(Generic[S]):
         lanes: Sequence[int] = range(LANES),
         clock_us: Callable[[], int] = now_us,
         embedding: Embedding | None = None,
+        feed: Feed | None = None,
     ) -> None:
         if service.configure is not None:
             service = service.configure(load(home.config))
@@ -108,7 +110,7 @@ class Worker(Generic[S]):
         self._news = asyncio.Event()
         self.decider = Decider(service, bus, self._views, self._index, clock_us=clock_us)
         self.follower = Follower(
-            service, bus, self._views, self._index, self._lanes, self._on_moved, self.decider.save
+            service, bus, self._views, self._index, self._lanes, self._on_moved, self.decider.save, feed
         )
         self.embedder: EmbedLoop[S] | None = None
         if service.embeds:

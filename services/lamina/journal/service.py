@@ -17,4 +17,5 @@ def service() -> Service[State]:
         needs=needs,
         malformed=True,
         blobs=True,
+        urgent=True,
     )
