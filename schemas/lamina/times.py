@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, UTC, datetime, timedelta
+from functools import lru_cache
 
 from lamina.errors import Invalid
 
@@ -67,7 +68,20 @@ def from_micros(value: int) -> datetime:
         raise Invalid(f"{value} microseconds since 1970 is outside of the years 1 to 9999") from error
 
 
+def text_of_micros(value: int) -> str:
+    """`text_of` of `from_micros`: what comes close together in time has all but the last digits in common."""
+    second, rest = divmod(value, 1_000_000)
+    return f"{_text_of_second(second)}.{rest:06d}+00:00"
+
+
+@lru_cache(256)
+def _text_of_second(second: int) -> str:
+    return text_of(from_micros(second * 1_000_000))[: len("2026-11-30T09:15:00")]
+
+
 def _in_range(value: datetime) -> datetime:
+    if 1 < value.year < MAXYEAR:  # no offset leads out of the calendar
+        return value
     if not _FIRST_US <= micros(value) <= _LAST_US:
         raise Invalid(f"{value.isoformat()} is outside of the years 1 to 9999 in UTC")
     return value

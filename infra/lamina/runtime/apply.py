@@ -6,9 +6,10 @@ lock, read the position, skip what is applied, fold, write files, write rows and
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -19,7 +20,7 @@ from lamina.errors import Invalid, LaminaError, Permanent
 from lamina.events import DeadDropped, DeadRetried, StepFailed
 from lamina.ids import derived_id
 from lamina.runtime.files import SpaceFiles
-from lamina.runtime.spec import Add, Append, Change, Drop, DropFile, Put, Recorded, Service, WriteFile
+from lamina.runtime.spec import Add, Append, Change, Drop, DropFile, Key, Put, Recorded, Service, WriteFile
 from lamina.store.driver import Row, driver
 from lamina.store.view import Table
 from lamina.times import micros, parse
@@ -58,6 +59,25 @@ class Overlay:
             sql = f"SELECT {', '.join(t.columns)} FROM {table} WHERE {where}"  # noqa: S608 - names of our own tables
             self._known[table][key] = self._db.execute(sql, key).fetchone()
 
+    def load_all(self, table: str, keys: Collection[Row]) -> None:
+        """Load many rows at once, as a statement for each costs much more. What does not fit is left to `load`."""
+        t, known = self._tables[table], self._known[table]
+        columns = ", ".join(t.columns[: t.key])
+        left = list(keys)
+        while left:
+            size = next((size for size in _LOADED_AT_ONCE if size >= len(left)), _LOADED_AT_ONCE[-1])
+            part, left = left[:size], left[size:]
+            values = ", ".join([f"({', '.join('?' * t.key)})"] * size)
+            sql = f"SELECT {', '.join(t.columns)} FROM {table} WHERE ({columns}) IN (VALUES {values})"  # noqa: S608
+            padded = part + [part[-1]] * (size - len(part))  # few sizes, so that few statements are prepared
+            try:
+                rows = self._db.execute(sql, [one for key in padded for one in key]).fetchall()
+            except (driver.DataError, driver.InterfaceError, driver.ProgrammingError, *_BINDING_ERRORS):
+                continue
+            found = {row[: t.key]: row for row in rows}
+            if found.keys() <= set(part):  # SQLite may take a key for another type's, as Python does not
+                known.update((key, found.get(key)) for key in part)
+
     def get(self, table: str, key: Row) -> Row | None:
         self.load(table, key)
         return self._known[table][key]
@@ -66,10 +86,13 @@ class Overlay:
         if isinstance(change, Add):
             self._added.setdefault(change.table, []).append(change.row)
             return
+        table = change.table
         row = change.row if isinstance(change, Put) else None
-        key = change.row[: self._tables[change.table].key] if isinstance(change, Put) else change.key
-        self._known[change.table][key] = row
-        self._dirty.setdefault(change.table, {})[key] = row
+        key = change.row[: self._tables[table].key] if isinstance(change, Put) else change.key
+        self._known[table][key] = row
+        if table not in self._dirty:
+            self._dirty[table] = {}
+        self._dirty[table][key] = row
 
     def write(self) -> None:
         for name, rows in self._dirty.items():
@@ -118,9 +141,10 @@ class Batch(Generic[S]):
             return before
         self._cursor = None  # until the commit is known to have happened, nothing is remembered
         overlay = Overlay(db, self._tables)
+        needed = self._load(overlay, new)
         state = before.state
         files: list[Append | WriteFile | DropFile] = []
-        for recorded in new:
+        for recorded, keys in zip(new, needed, strict=True):
             if recorded.event is None and not self._service.malformed:
                 _park(db, recorded, recorded.error)
                 continue
@@ -130,7 +154,7 @@ class Batch(Generic[S]):
                 if decision is not None and decision.n <= _last_n(db, decision.step):
                     _refuse(db, recorded, decision)
                     continue
-                for table, key in self._service.needs(recorded):
+                for table, key in self._service.needs(recorded) if keys is None else keys:
                     overlay.load(table, key)
                 folded, changes = self._service.fold(state, recorded, overlay)
                 if decision is not None:
@@ -149,6 +173,23 @@ class Batch(Generic[S]):
         write_meta(db, "applied_seq", new[-1].seq)
         write_meta(db, "state", msgspec.json.encode(state))
         return Cursor(new[-1].seq, state)
+
+    def _load(self, overlay: Overlay, new: Sequence[Recorded]) -> list[Sequence[Key] | None]:
+        """Load what all of `new` need; the keys of each, None where they could not be told (and are asked again)."""
+        needed: list[Sequence[Key] | None] = []
+        by_table: dict[str, dict[Row, None]] = {}
+        for recorded in new:
+            keys: Sequence[Key] | None = None
+            if recorded.event is not None or self._service.malformed:
+                with contextlib.suppress(*CODE_ERRORS):
+                    keys = tuple(self._service.needs(recorded))
+                    for table, key in keys:
+                        by_table.setdefault(table, {})[key] = None
+            needed.append(keys)
+        for table, wanted in by_table.items():
+            if table in self._tables:
+                overlay.load_all(table, wanted)
+        return needed
 
     def park(self, db: sqlite3.Connection, recorded: Recorded, error: str) -> Cursor[S]:
         """Pass over an event whose effect cannot be written, inside the caller's transaction."""
@@ -222,6 +263,8 @@ CODE_ERRORS = (
 )
 # What the driver raises on a value that SQLite cannot hold.
 _BINDING_ERRORS = (OverflowError, UnicodeEncodeError)
+_FILES = (Append, WriteFile, DropFile)
+_LOADED_AT_ONCE = (1, 8, 64, 512)
 
 
 def backoff_s(attempt: int) -> float:
@@ -284,10 +327,10 @@ def _settle(db: sqlite3.Connection, service: Service[Any], recorded: Recorded, *
 
 def _sort(changes: Sequence[Change], overlay: Overlay, files: list[Append | WriteFile | DropFile]) -> None:
     for change in changes:
-        if isinstance(change, Put | Add | Drop):
-            overlay.apply(change)
-        else:
+        if isinstance(change, _FILES):
             files.append(change)
+        else:
+            overlay.apply(change)
 
 
 def _park(db: sqlite3.Connection, recorded: Recorded, error: str) -> None:

@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from lamina.errors import Invalid
 from lamina.events import Blob, Event, MemoryStated, SessionEnded, Text, ToolReturned, TurnRecorded
-from lamina.runtime import Append, Change, Key, Put, Recorded, Rows
+from lamina.runtime import Add, Append, Change, Key, Put, Recorded, Rows
 from lamina.store import Table
 from lamina.text import FTS_SCHEMA, Previous, document
-from lamina.times import from_micros, micros, text_of
+from lamina.times import micros, text_of_micros
 
 VERSION = 2
 MAX_TEXT_CHARS = 256 * 1024
@@ -73,7 +73,7 @@ def needs(recorded: Recorded) -> Sequence[Key]:
 
 def fold(state: State, recorded: Recorded, rows: Rows) -> tuple[State, Sequence[Change]]:
     """The ledger line of every event but a repetition, and the index rows of what was said first under its id."""
-    arrived = text_of(from_micros(recorded.at_us))
+    arrived = text_of_micros(recorded.at_us)
     day = max(state.day, arrived[:10])
     head = b'{"seq":%d,"at":"%s",' % (recorded.seq, arrived.encode())
     event = recorded.event
@@ -127,7 +127,7 @@ def _said(event: Event, recorded: Recorded, rows: Rows) -> Sequence[Change]:
                 *(event.agent, event.project, event.time, when, recorded.at_us, turns, text),
             ),
         ),
-        Put("turns_fts", (recorded.seq, *entry.columns)),
+        Add("turns_fts", (recorded.seq, *entry.columns)),
         Put("sessions", (event.session, turns, entry.previous.text, when, 0)),
     )
 
