@@ -265,6 +265,7 @@ class Decision(Struct, frozen=True):
     inputs: tuple[str, ...] = ()
 
 
+_PLAIN = (str, int)
 _encoder = msgspec.json.Encoder(order="deterministic")
 _event_encoder = msgspec.json.Encoder()
 _event_decoder = msgspec.json.Decoder(Event)
@@ -407,7 +408,7 @@ def read_decision(event: Event) -> Decision | None:
 def _check(value: object, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise Invalid(f"nested deeper than {MAX_DEPTH} levels")
-    if value is None or isinstance(value, str | int):
+    if value is None or isinstance(value, _PLAIN):
         return
     if isinstance(value, float):
         if not math.isfinite(value):
@@ -422,7 +423,9 @@ def _check(value: object, depth: int) -> None:
             _check(item, depth + 1)
     elif isinstance(value, Struct):
         for field in value.__struct_fields__:
-            _check(getattr(value, field), depth + 1)
+            item = getattr(value, field)
+            if item is not None and not isinstance(item, _PLAIN):
+                _check(item, depth + 1)
     else:  # msgspec would write bytes, dates and dataclasses as something else, and not the same thing back
         raise Invalid(f"{type(value).__name__} has no JSON form of its own; give text, numbers, lists and mappings")
 

@@ -111,20 +111,18 @@ def space_of(subject: str) -> str:
 
 def derived_id(*parts: str | int) -> str:
     """A UUIDv8 (RFC 9562) that is a function of `parts` alone; parts are kept apart by their lengths."""
-    digest = hashlib.sha256()
-    for part in parts:
-        raw = str(part).encode("utf-8", "surrogatepass")
-        digest.update(len(raw).to_bytes(8, "big"))
-        digest.update(raw)
-    value = bytearray(digest.digest()[:16])
+    raw = [str(part).encode("utf-8", "surrogatepass") for part in parts]
+    framed = b"".join([piece for one in raw for piece in (len(one).to_bytes(8, "big"), one)])
+    value = bytearray(hashlib.sha256(framed).digest()[:16])
     value[6] = (value[6] & 0x0F) | 0x80
     value[8] = (value[8] & 0x3F) | 0x80
-    return str(uuid.UUID(bytes=bytes(value)))
+    text = value.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def source_id(space: str, session: str, given: str, event_type: str) -> str:
     """The id of a source event to which the caller gave a `turn_id` or `call_id`."""
-    nfc = [unicodedata.normalize("NFC", part) for part in (space, session, given)]
+    nfc = [part if part.isascii() else unicodedata.normalize("NFC", part) for part in (space, session, given)]
     return derived_id("source", *nfc, event_type)
 
 

@@ -53,7 +53,9 @@ def content(value: str | bytes, what: str, *, empty: bool = False) -> Content:
 
 def _json_bytes(text: str, size: int) -> int:
     """What `text` of `size` bytes takes in JSON, where a control character is six bytes and a quote two."""
-    return size if size > MAX_INLINE_BYTES else len(msgspec.json.encode(text)) - 2
+    if size > MAX_INLINE_BYTES or size * 6 <= MAX_INLINE_BYTES:  # too much, or never too much
+        return size
+    return len(msgspec.json.encode(text)) - 2
 
 
 def _decoded(raw: bytes) -> str | None:

@@ -156,12 +156,18 @@ def _settled(item: Item) -> Item:
     """What holds for every format: injected memory is cut, empty turns are skipped, long names are bounded."""
     if isinstance(item, Skipped | BadRecord):
         return item
-    names = {key: values.bounded(getattr(item, key)) for key in ("session", "agent", "project")}
+    changed = {}
+    for key in ("session", "agent", "project"):
+        name = getattr(item, key)
+        bounded = values.bounded(name)
+        if bounded != name:
+            changed[key] = bounded
     if isinstance(item, Turn):
         text = injected.cut(item.text)
         if not text.strip() and not item.parts:
             return Skipped(item.source, "memory's own words" if item.text.strip() else "a turn without text")
-        return replace(item, text=text, **names)
-    if isinstance(item, Call):
-        return replace(item, result=injected.cut(item.result), **names)
-    return replace(item, **names)
+        if text != item.text:
+            changed["text"] = text
+    elif isinstance(item, Call):
+        changed["result"] = injected.cut(item.result)
+    return replace(item, **changed) if changed else item
