@@ -23,6 +23,7 @@ from lamina.errors import Closed, Permanent, Transient
 from lamina.ids import decision_id, derived_id, event_subject, untoken
 from lamina.log import get_logger
 from lamina.runtime.apply import BACKOFF_S, CODE_ERRORS, Cursor, backoff_s
+from lamina.runtime.feed import GIVE_WAY_S, QUIET_S
 from lamina.runtime.following import Numbers
 from lamina.runtime.history import space_subject
 from lamina.runtime.index import Index
@@ -41,7 +42,8 @@ def now_us() -> int:
 
 
 class Decider(Generic[S]):
-    """Round-robin over the spaces that are due; `most` decisions are being made at once, never two of a space."""
+    """Round-robin over the spaces that are due; `most` decisions are being made at once, never two of a space. While
+    `stands_back` says so, it waits for more urgent work, but not for ever."""
 
     def __init__(
         self,
@@ -52,12 +54,14 @@ class Decider(Generic[S]):
         *,
         most: int = 8,
         clock_us: Callable[[], int] = now_us,
+        stands_back: Callable[[], bool] = lambda: False,
     ) -> None:
         self._service = service
         self._bus = bus
         self._views = views
         self._index = index
         self._clock = clock_us
+        self._stands_back = stands_back
         self._slots = asyncio.Semaphore(most)
         self._due: dict[str, int] = {}
         self._unsaved: set[str] = set()
@@ -114,6 +118,8 @@ class Decider(Generic[S]):
         try:
             while not self._stopping:
                 self._changed.clear()
+                if self._ready():
+                    await self._give_way()
                 for space in self._ready():
                     task = asyncio.create_task(self._one(space), name=f"{self._service.name}-decide")
                     self._busy[space] = task
@@ -123,6 +129,12 @@ class Decider(Generic[S]):
             for task in under_way:
                 task.cancel()
             await asyncio.gather(*under_way, return_exceptions=True)
+
+    async def _give_way(self) -> None:
+        """Deciding can wait while there is more urgent work, but not for ever."""
+        until = time.monotonic() + GIVE_WAY_S
+        while self._stands_back() and not self._stopping and time.monotonic() < until:  # noqa: ASYNC110 - no event ends it
+            await asyncio.sleep(QUIET_S)
 
     def _set_wanted(self, space: str, wanted: Wanted | Due | None) -> None:
         at_us = wanted.at_us if isinstance(wanted, Due) else None if wanted is None else 0

@@ -21,8 +21,8 @@ READ = 500
 READ_WAIT_S = 5.0
 TOGETHER_S = 0.02
 """How long messages are collected that the log says are coming."""
-MOST = 16_384
-MOST_BYTES = 16 * 1024 * 1024
+MOST = 32_768
+MOST_BYTES = 32 * 1024 * 1024
 """What is held of the log for readers that are behind, at most."""
 LEAST = 512
 """So much is held for readers that are about to meet the feed."""
@@ -77,6 +77,11 @@ class Feed:
     def behind(self, position: int) -> int:
         """How many messages are held behind `position`."""
         return len(self._held) - self._after(position)
+
+    @property
+    def is_busy(self) -> bool:
+        """Has an urgent reader much to do, or had it just now?"""
+        return any(reader.is_busy for reader in self.urgent)
 
     @property
     def pending(self) -> int:
@@ -279,7 +284,7 @@ class FeedReader:
     def _stands_back(self) -> bool:
         """Not for urgent ones to do their work? Never so far that what is held for this reader could be let go."""
         behind = self._feed.behind(self.position)
-        if self._urgent or not behind or not any(reader.is_busy for reader in self._feed.urgent):
+        if self._urgent or not behind or not self._feed.is_busy:
             self._stood_back_from = None
             return False
         now = self._loop.time()

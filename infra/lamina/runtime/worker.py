@@ -108,7 +108,10 @@ class Worker(Generic[S]):
         self._touch = asyncio.Event()
         self._moved: dict[str, Cursor[S]] = {}
         self._news = asyncio.Event()
-        self.decider = Decider(service, bus, self._views, self._index, clock_us=clock_us)
+        self._feed = feed
+        self.decider = Decider(
+            service, bus, self._views, self._index, clock_us=clock_us, stands_back=self._others_urgent
+        )
         self.follower = Follower(
             service, bus, self._views, self._index, self._lanes, self._on_moved, self.decider.save, feed
         )
@@ -148,7 +151,10 @@ class Worker(Generic[S]):
         self.follower.stop()
 
     def _folding(self) -> bool:
-        return self.follower.pending > 0
+        return self.follower.pending > 0 or self._others_urgent()
+
+    def _others_urgent(self) -> bool:
+        return self._feed is not None and self._feed.is_busy
 
     def _stop_loops(self) -> None:
         self.decider.stop()

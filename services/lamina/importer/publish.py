@@ -7,6 +7,7 @@ the log is known by its id the next time.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -18,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lamina import ids, times
-from lamina.bus import Bus, Outgoing, blobs
+from lamina.bus import Bus, Outgoing, Subscription, blobs
 from lamina.client.redact import Redactor
 from lamina.errors import Conflict, Invalid, LaminaError, Permanent, Timeout, Transient
 from lamina.events import CHUNK_BYTES
@@ -34,6 +35,7 @@ BATCH_PARTS = 400
 """Small blobs that travel inside a batch; those beyond go before it. With the events they stay below 1,000."""
 PATIENCE_S = 30.0
 ANSWER_S = 5.0
+NEWS_S = 0.5
 JOURNAL_S = 120.0
 """How long the journal may take for a batch before the import gives up."""
 
@@ -68,9 +70,12 @@ class Publisher:
         self._on_bad = on_bad
         self._on_progress = on_progress
         self._redactor = redactor or Redactor()
-        self._sent: deque[dict[str, str]] = deque(maxlen=4)  # batches the journal may not know yet: id -> sha256
+        self._sent: deque[dict[str, str]] = deque(maxlen=8)  # batches the journal may not know yet: id -> sha256
         self._blobs: deque[set[str]] = deque(maxlen=8)
-        self._folding: deque[asyncio.Task[Position]] = deque()
+        self._folding: deque[asyncio.Task[None]] = deque()
+        self._asking: deque[asyncio.Task[dict[str, str]]] = deque()
+        self._folded_seq = 0
+        self._moved = asyncio.Event()
 
     async def publish(self, log: Log) -> Progress:
         """Publish every record of `log`; returns the report once all are fsynced in the log.
@@ -83,9 +88,10 @@ class Publisher:
         batches = _batches(log, self._space, progress, times.aware(None), self._redactor)
         ahead: asyncio.Queue[_Ahead | None] = asyncio.Queue(maxsize=1)
         reading = asyncio.create_task(self._read_ahead(log, batches, ahead), name="lamina-import-read")
+        news = await self._listen()
         try:
             while (read := await _either(ahead.get(), reading)) is not None:
-                stop = await self._publish(read.batch, dict(read.stored), progress)
+                stop = await self._publish(read.batch, await self._asking.popleft(), progress)
                 progress.position_bytes = read.position_bytes
                 progress.seconds = monotonic() - begun
                 self._on_progress(progress)
@@ -94,10 +100,15 @@ class Publisher:
             while self._folding:
                 await self._folding.popleft()
         finally:
-            for task in (reading, *self._folding):
+            under_way = [reading, *self._folding, *self._asking]
+            for task in under_way:
                 task.cancel()
-            await asyncio.gather(reading, *self._folding, return_exceptions=True)
+            await asyncio.gather(*under_way, return_exceptions=True)
             self._folding.clear()
+            self._asking.clear()
+            if news is not None:
+                with contextlib.suppress(LaminaError):
+                    await news.close()
         return progress
 
     async def settled(self, layers: Sequence[str] | None, timeout_s: float) -> None:
@@ -110,7 +121,8 @@ class Publisher:
     ) -> None:
         """Read and look up the next batches while one is published; None ends them."""
         while (batch := await asyncio.to_thread(next, batches, None)) is not None:
-            await ahead.put(_Ahead(batch, await self._stored(batch), log.position_bytes))
+            self._asking.append(asyncio.create_task(self._stored(batch), name="lamina-import-known"))
+            await ahead.put(_Ahead(batch, log.position_bytes))
         await ahead.put(None)
 
     async def _publish(
@@ -141,9 +153,9 @@ class Publisher:
         if fresh:
             while len(self._folding) > 1:  # at most two batches are not folded yet
                 await self._folding.popleft()
-            await self._append(fresh)
+            seq = await self._append(fresh)
             self._sent.append({entry.event.id: entry.event.sha256 for entry in fresh})
-            self._folding.append(asyncio.create_task(self._folded(), name="lamina-import-folded"))
+            self._folding.append(asyncio.create_task(self._folded(seq), name="lamina-import-folded"))
         progress.turns += sum(isinstance(entry.record, Turn) for entry in fresh)
         progress.calls += sum(isinstance(entry.record, Call) for entry in fresh)
         return stop
@@ -154,12 +166,33 @@ class Publisher:
         stored = await self._patiently(lambda: self._ask("known", asked, KnownIds, ANSWER_S))
         return {id: sha256 for id, (_, sha256) in stored.ids.items()}
 
-    async def _folded(self) -> Position:
-        request = Settled(timeout_s=JOURNAL_S, layers=("journal",))
-        return await self._ask("settled", request, Position, JOURNAL_S + 1.0)
+    async def _listen(self) -> Subscription | None:
+        """Hear how far the journal is; where that cannot be, it is asked."""
+        try:
+            return await self._bus().listen(ids.applied_subject(self._token, "journal"), self._on_applied)
+        except Transient:
+            return None
 
-    async def _append(self, batch: Sequence[Prepared]) -> None:
-        """Append a batch, its blobs before it; a doubt about what is stored is settled event by event."""
+    def _on_applied(self, _: str, seq: bytes) -> None:
+        if seq.isdigit():
+            self._folded_seq = int(seq)
+            self._moved.set()
+
+    async def _folded(self, seq: int | None) -> None:
+        """Return once the journal has what was published up to `seq`; it is asked when nothing is heard of it."""
+        while seq is None or self._folded_seq < seq:
+            self._moved.clear()
+            try:
+                async with asyncio.timeout(0 if seq is None else NEWS_S):
+                    await self._moved.wait()
+            except TimeoutError:
+                request = Settled(timeout_s=JOURNAL_S, layers=("journal",))
+                await self._ask("settled", request, Position, JOURNAL_S + 1.0)
+                return
+
+    async def _append(self, batch: Sequence[Prepared]) -> int | None:
+        """Append a batch, its blobs before it; a doubt about what is stored is settled event by event. Returns the
+        position of the last event where it is known."""
         messages: list[Outgoing] = []
         inside: set[str] = set()
         for prepared in batch:
@@ -173,11 +206,13 @@ class Publisher:
                     await self._put(data)
                 inside.add(blob.sha256)
             messages.append(self._outgoing(prepared))
+        seq: int | None = None
         try:
-            await self._patiently(lambda: self._bus().publish_batch(messages), but=Timeout)
+            seq = (await self._patiently(lambda: self._bus().publish_batch(messages), but=Timeout)).seq
         except (Conflict, Timeout):
             await self._one_by_one(batch)
         self._blobs.append(inside)
+        return seq
 
     async def _one_by_one(self, batch: Sequence[Prepared]) -> None:
         for prepared in batch:
@@ -214,10 +249,9 @@ class Publisher:
 
 
 class _Ahead(Struct, frozen=True):
-    """A batch that was read, what memory held of it then, and how far the log was read."""
+    """A batch that was read, and how far the log was read."""
 
     batch: list[Prepared | BadRecord]
-    stored: dict[str, str]
     position_bytes: int
 
 
