@@ -133,7 +133,7 @@ async def test_as_text(here: Place, tmp_path: Path) -> None:
     text = (tmp_path / "a.md").read_text(encoding="utf-8")
     assert text.startswith("# alice\n")
     assert "주문은 PostgreSQL에 있다" in text
-    assert "line 10 89 of a result" in text
+    assert "line 16 89 of a result" in text
 
 
 def test_a_fence_cannot_be_closed_by_what_it_holds() -> None:
