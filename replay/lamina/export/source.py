@@ -10,8 +10,7 @@ from pathlib import Path
 from lamina import events
 from lamina.bus import Bus, Message
 from lamina.errors import Invalid
-from lamina.runtime.history import history, space_subject
-from lamina.runtime.refill import arrival_us
+from lamina.runtime.history import arrival_us, history, space_subject
 from lamina.times import from_micros, text_of
 
 BATCH = 1_000
