@@ -11,228 +11,84 @@ import hashlib
 import math
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
 from lamina import upcast
+from lamina.data import (
+    CHUNK_BYTES,
+    MAX_BLOB_BYTES,
+    MAX_INLINE_BYTES,
+    ROLES,
+    TYPES,
+    AtomsExtracted,
+    AtomsReconciled,
+    Blob,
+    ContextCut,
+    CutMade,
+    Data,
+    DeadDropped,
+    DeadRetried,
+    FileEdited,
+    MemoryCorrected,
+    MemoryForgotten,
+    MemoryStated,
+    MemoryUndone,
+    PersonaEdited,
+    ScenarioEdited,
+    SessionEnded,
+    StepFailed,
+    Text,
+    ToolReturned,
+    TurnRecorded,
+)
 from lamina.errors import Invalid, TooLarge
 from lamina.ids import token
-from lamina.knowledge import Atom, Operation
 from lamina.times import parse, text_of
 
-ROLES = ("user", "assistant", "system", "tool")
-MAX_INLINE_BYTES = 256 * 1024
-"""Texts of more UTF-8 bytes than this travel as a blob beside the event."""
-CHUNK_BYTES = 128 * 1024
-MAX_BLOB_BYTES = 64 * 1024 * 1024
+__all__ = [
+    "CHUNK_BYTES",
+    "MAX_BLOB_BYTES",
+    "MAX_DEPTH",
+    "MAX_INLINE_BYTES",
+    "ROLES",
+    "TYPES",
+    "AtomsExtracted",
+    "AtomsReconciled",
+    "Blob",
+    "ContextCut",
+    "CutMade",
+    "Data",
+    "DeadDropped",
+    "DeadRetried",
+    "Decision",
+    "Event",
+    "FileEdited",
+    "MemoryCorrected",
+    "MemoryForgotten",
+    "MemoryStated",
+    "MemoryUndone",
+    "PersonaEdited",
+    "ScenarioEdited",
+    "SessionEnded",
+    "StepFailed",
+    "Text",
+    "ToolReturned",
+    "TurnRecorded",
+    "blobs_of",
+    "canonical",
+    "decode",
+    "decode_data",
+    "encode",
+    "make",
+    "make_raw",
+    "read_decision",
+    "type_of",
+]
+
 MAX_DEPTH = 64
-
-
-class Blob(Struct, frozen=True, forbid_unknown_fields=True, tag=False):
-    """A reference to bytes kept beside the event: their SHA-256, their number, what they are."""
-
-    sha256: str
-    size_bytes: int
-    media_type: str = "text/plain; charset=utf-8"
-    name: str | None = None
-
-
-Text: TypeAlias = str | Blob
-"""A text where it is short, the blob that holds it where it is long."""
-
-
-class TurnRecorded(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Somebody said something. `name` is who spoke where the role does not say it."""
-
-    role: str
-    text: Text
-    name: str | None = None
-    turn_id: str | None = None
-    parts: tuple[Blob, ...] = ()
-
-
-class ToolReturned(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A tool call and its result, verbatim."""
-
-    tool: str
-    arguments: dict[str, Any]
-    result: Text
-    call_id: str | None = None
-    is_error: bool = False
-    parts: tuple[Blob, ...] = ()
-
-
-class SessionEnded(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Nothing more comes in this session: what was learnt of it is due now."""
-
-
-class CutMade(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that was made smaller in a context: which, how, and its tokens before and after."""
-
-    index: int
-    level: str
-    before: int
-    after: int
-    key: str | None = None
-    node: str | None = None
-
-
-class ContextCut(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A context was made to fit its window. `state` is what the next fit of the session must be given."""
-
-    window_tokens: int
-    before: int
-    after: int
-    cuts: tuple[CutMade, ...]
-    state: dict[str, Any]
-
-
-class MemoryStated(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A person or agent states something to be remembered as it stands."""
-
-    text: Text
-
-
-class MemoryCorrected(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A person or agent corrects the memory `target` (any item's id); `text` holds from now on."""
-
-    target: str
-    text: Text
-
-
-class FileEdited(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A human changed a file that Lamina renders: the lines taken out and put in, in order."""
-
-    path: str
-    removed: tuple[str, ...] = ()
-    added: tuple[str, ...] = ()
-
-
-class PersonaEdited(FileEdited, frozen=True, kw_only=True, omit_defaults=True):
-    """A human changed `persona.md`."""
-
-
-class ScenarioEdited(FileEdited, frozen=True, kw_only=True, omit_defaults=True):
-    """A human changed a file under `scenarios/`."""
-
-
-class MemoryForgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Erased on request: ids only, never the text and never the pattern that found them."""
-
-    ids: tuple[str, ...]
-
-
-class MemoryUndone(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A person undoes the decision `target` (an event id): what it derived, and did to others, holds no more."""
-
-    target: str
-
-
-class AtomsExtracted(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an extractor kept of the events `inputs`; those of which nothing was kept have their outcome too.
-
-    `windows` are the numbers of inputs of each window, in order. The id of the i-th atom is `atom_id(event id, i)`.
-    `raw` is a model's answer as received, `prompt_sha256` that of what it was asked.
-    """
-
-    step: str
-    n: int
-    inputs: tuple[str, ...]
-    windows: tuple[int, ...]
-    extractor: str
-    version: str
-    atoms: tuple[Atom, ...] = ()
-    model: str = ""
-    prompt_sha256: str = ""
-    raw: str = ""
-    tokens: int = 0
-    duration_ms: int = 0
-
-
-class AtomsReconciled(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What becomes of the atoms of the extractions `inputs`, beside those that were there."""
-
-    step: str
-    n: int
-    inputs: tuple[str, ...]
-    rules: str
-    operations: tuple[Operation, ...] = ()
-    model: str = ""
-    prompt_sha256: str = ""
-    raw: str = ""
-    tokens: int = 0
-    duration_ms: int = 0
-
-
-class StepFailed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A decision that could not be made: what failed, the how-manieth time, and when to try again.
-
-    `dead`: it is not tried again; the inputs are parked with the reason, and the number counts as taken.
-    """
-
-    step: str
-    n: int
-    inputs: tuple[str, ...]
-    attempt: int
-    error: str
-    not_before: str | None = None
-    tokens: int = 0
-    dead: bool = False
-
-
-class DeadDropped(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A person lets events that `service` could not take rest, and says why: they are parked no more."""
-
-    service: str
-    ids: tuple[str, ...]
-    reason: str
-
-
-class DeadRetried(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A person has a decision made that was given up: the failure `target` of `step` over `inputs` is void."""
-
-    service: str
-    target: str
-    step: str
-    inputs: tuple[str, ...]
-
-
-Data: TypeAlias = (
-    TurnRecorded
-    | ToolReturned
-    | SessionEnded
-    | ContextCut
-    | MemoryStated
-    | MemoryCorrected
-    | PersonaEdited
-    | ScenarioEdited
-    | MemoryForgotten
-    | MemoryUndone
-    | AtomsExtracted
-    | AtomsReconciled
-    | StepFailed
-    | DeadDropped
-    | DeadRetried
-)
-TYPES: Mapping[str, type[Struct]] = {
-    "turn.recorded": TurnRecorded,
-    "tool.returned": ToolReturned,
-    "session.ended": SessionEnded,
-    "context.cut": ContextCut,
-    "memory.stated": MemoryStated,
-    "memory.corrected": MemoryCorrected,
-    "persona.edited": PersonaEdited,
-    "scenario.edited": ScenarioEdited,
-    "memory.forgotten": MemoryForgotten,
-    "memory.undone": MemoryUndone,
-    "atoms.extracted": AtomsExtracted,
-    "atoms.reconciled": AtomsReconciled,
-    "step.failed": StepFailed,
-    "dead.dropped": DeadDropped,
-    "dead.retried": DeadRetried,
-}
 _NAMES = {kind: name for name, kind in TYPES.items()}
 
 

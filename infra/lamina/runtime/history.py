@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 from collections.abc import AsyncGenerator, Iterator
 from itertools import islice
@@ -26,6 +27,7 @@ from lamina.runtime.files import ledger_epoch
 from lamina.store.files import translated_os, write_atomic
 from lamina.times import micros, parse
 
+ARRIVED = "Lamina-Arrived"
 TRIMMED_FILE = "log/trimmed"
 BATCH = 500
 FETCH_S = 5.0
@@ -53,6 +55,12 @@ _decoder = msgspec.json.Decoder(Line)
 def space_subject(space: str) -> str:
     """All events of one space (its token)."""
     return f"{SUBJECT_ROOT}.ev.{lane(space)}.{space}.>"
+
+
+def arrival_us(message: Message) -> int:
+    """When a message came into the log for the first time, also if it was published again since."""
+    text = (message.headers or {}).get(ARRIVED, "")
+    return int(text) if text.isdigit() else message.at_us
 
 
 def ledger_files(folder: Path) -> list[Path]:
@@ -209,3 +217,15 @@ def _first_seq(path: Path) -> int:
         return ledger_line(raw).seq
     except Invalid:
         return 0
+
+
+async def seq_at(bus: Bus, root: Path, when_us: int) -> int:
+    """The seq of the last event of the space at `root` that had arrived by `when_us`; 0 where none had."""
+    last = 0
+    async with contextlib.aclosing(history(bus, root, after=0, until=1 << 62, name="as-of")) as parts:
+        async for messages in parts:
+            for message in messages:
+                if arrival_us(message) > when_us:
+                    return last
+                last = message.seq
+    return last

@@ -8,7 +8,7 @@ from lamina import events
 from lamina.bus import Message
 from lamina.errors import Invalid, Permanent
 from lamina.ids import CACHED, lane, token, untoken
-from lamina.runtime.refill import arrival_us
+from lamina.runtime.history import arrival_us
 from lamina.runtime.spec import Recorded
 
 _NOTHING = Recorded(seq=0, at_us=0, raw=b"")

@@ -14,28 +14,21 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from lamina import events
-from lamina.bus import Bus, Message, Outgoing, blobs
+from lamina.bus import Bus, Outgoing, blobs
 from lamina.errors import Invalid
 from lamina.home import Home
 from lamina.ids import event_subject
 from lamina.log import get_logger
 from lamina.runtime.apply import dead_id
 from lamina.runtime.files import ledger_epoch
-from lamina.runtime.history import Line, ledger_lines, space_subject
+from lamina.runtime.history import ARRIVED, Line, ledger_lines, space_subject
 from lamina.store.files import sync_folder, translated_os
 from lamina.times import micros, parse
 
-ARRIVED = "Lamina-Arrived"
 BATCH = 500
 DAMAGED = "log.damaged"
 CHOOSE = "move the folder of the space away to keep the log's events, or use another stream to keep the ledger's"
 log = get_logger()
-
-
-def arrival_us(message: Message) -> int:
-    """When a message came into the log for the first time, also if it was published again since."""
-    text = (message.headers or {}).get(ARRIVED, "")
-    return int(text) if text.isdigit() else message.at_us
 
 
 async def refill(home: Home, bus: Bus) -> list[str]:

@@ -23,9 +23,17 @@ from lamina.home import Home, Lock
 from lamina.ids import SUBJECT_ROOT, blob_subject, lane, untoken
 from lamina.log import get_logger
 from lamina.runtime.files import ledger_epoch
-from lamina.runtime.history import FETCH_S, ledger_lines, ledger_messages, mark_trimmed, space_subject, trimmed
+from lamina.runtime.history import (
+    FETCH_S,
+    arrival_us,
+    ledger_lines,
+    ledger_messages,
+    mark_trimmed,
+    space_subject,
+    trimmed,
+)
 from lamina.runtime.index import Index
-from lamina.runtime.refill import arrival_us, named
+from lamina.runtime.refill import named
 
 BATCH = 1_000
 STORED_BYTES = 30

@@ -26,6 +26,7 @@ from lamina.rebuild.progress import Mended
 from lamina.runtime.files import EPOCH_FILE
 from lamina.runtime.history import (
     FETCH_S,
+    arrival_us,
     ledger_count,
     ledger_files,
     ledger_messages,
@@ -34,7 +35,6 @@ from lamina.runtime.history import (
     trimmed,
 )
 from lamina.runtime.open_view import OpenView
-from lamina.runtime.refill import arrival_us
 from lamina.runtime.registry import fold_services
 from lamina.store.driver import connect
 from lamina.store.files import sync_folder, write_atomic

@@ -30,8 +30,9 @@ def _rebuild(context: Context, options: argparse.Namespace) -> int:
                     context.home, bus, views=views, spaces=spaces, moved=moved, done=lambda one: _say(context, one)
                 )
 
-    asyncio.run(run())
-    if not spaces and not context.json:
+    if spaces:
+        asyncio.run(run())
+    elif not context.json:
         context.line("there is no space yet, and nothing to rebuild")
     return DONE
 
@@ -48,7 +49,7 @@ def _verify(context: Context, options: argparse.Namespace) -> int:
         async with connected(context.home) as bus:
             return await verify(context.home, bus, spaces)
 
-    found = asyncio.run(run())
+    found = asyncio.run(run()) if spaces else Verified(findings=(), spaces=0, events=0, seconds=0.0)
     if context.json:
         context.document(found)
     else:
@@ -91,14 +92,15 @@ def _trim(context: Context, options: argparse.Namespace) -> int:
     text = options.keep or settings.bus.keep
     if not text:
         raise Invalid("how much of the log is to stay? --keep '2 GiB', --keep '30 d', or `keep` under [bus]")
+    keep = keep_of(text)
     services = settings.daemon.services or tuple(fold_services())
     folding = [name for name in services if name in fold_services()]
 
     async def run() -> list[Trimmed]:
         async with connected(context.home) as bus:
-            return await trim(context.home, bus, spaces, folding, await cut_at(bus, keep_of(text)))
+            return await trim(context.home, bus, spaces, folding, await cut_at(bus, keep))
 
-    for one in asyncio.run(run()):
+    for one in asyncio.run(run()) if spaces else ():
         if context.json:
             context.document(TrimmedSpace(space=one.space, seq=one.seq, removed=one.removed, why=one.why))
         else:

@@ -16,8 +16,16 @@ from lamina.bus import Bus, Message
 from lamina.errors import Invalid
 from lamina.ids import blob_subject, untoken
 from lamina.runtime.files import ledger_epoch
-from lamina.runtime.history import FETCH_S, TRIMMED_FILE, ledger_files, ledger_line, space_subject, trimmed
-from lamina.runtime.refill import arrival_us, named
+from lamina.runtime.history import (
+    FETCH_S,
+    TRIMMED_FILE,
+    arrival_us,
+    ledger_files,
+    ledger_line,
+    space_subject,
+    trimmed,
+)
+from lamina.runtime.refill import named
 from lamina.times import micros, parse
 from lamina.verify.records import Finding
 

@@ -11,11 +11,11 @@ from msgspec import Struct
 from lamina.bus import Bus
 from lamina.errors import Busy
 from lamina.runtime.apply import read_meta
+from lamina.runtime.scratch import ScratchView, scratch
 from lamina.runtime.spec import Service
 from lamina.store.driver import Damaged, connect, translated
 from lamina.verify.digests import digest_of
 from lamina.verify.ledger import Look, orphan
-from lamina.verify.scratch import ScratchView, scratch
 
 ROUNDS = 5
 

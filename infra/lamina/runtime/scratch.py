@@ -1,4 +1,7 @@
-"""A view folded beside the live one, to be compared with it and thrown away: it changes nothing of the space."""
+"""A view folded beside the live one, to be compared with it or read, and thrown away: nothing of the space changes.
+
+Folded up to a seq of long ago, it is the memory as it was known then.
+"""
 
 from __future__ import annotations
 
