@@ -53,6 +53,7 @@ async def test_rebuild_while_events_arrive_and_recalls_run(home: Home) -> None:
             group.create_task(arrive())
             group.create_task(ask())
             done = await lamina(home, "replay", "rebuild")
+            meanwhile = await lamina(home, "replay", "verify")
             stop.set()
         await memory.settled()
         found = await lamina(home, "replay", "verify")
@@ -61,7 +62,7 @@ async def test_rebuild_while_events_arrive_and_recalls_run(home: Home) -> None:
     assert {status for status, _ in seen} == {"found"}
     assert len(seen) > 3
     assert [seq for _, seq in seen] == sorted(seq for _, seq in seen)
-    assert found[0]["findings"] == []
+    assert meanwhile[0]["findings"] == found[0]["findings"] == []
     turns = [line for line in lines(home, "alice") if line["event"]["type"] == "turn.recorded"]
     assert len(turns) == said
 

@@ -32,6 +32,8 @@ from lamina.store.view import View, generation, generation_path, remove_generati
 BATCH = 2_000
 NEAR = 200
 """So few events behind, the live view may be held: they are folded well before anybody's patience ends."""
+CACHE_KIB = 32 * 1024
+"""Pages of a large view that are held in memory: ids come in no order, and with few pages each costs a read."""
 LOCK_S = 600.0
 LOOK_S = 0.05
 UNFINISHED = "rebuild"
@@ -113,6 +115,7 @@ class _Rebuild:
         self._files = StagedFiles(self._root, self._bus.epoch, self._link.with_name(f".{self._link.stem}.{n}.files"))
         self._view = OpenView(self._service, self._bus, self._root.name, self._root, view, self._files)
         await view.open()
+        await view.read(lambda db: db.execute(f"PRAGMA cache_size=-{CACHE_KIB}"))
 
     def _goes_on(self, db: Any) -> bool:
         """Is this generation one that a rebuild of this version and epoch left?"""

@@ -88,6 +88,7 @@ class Entry(Struct, frozen=True):
     where: str
 
 
+MOST_BEYOND = 10_000
 YOUNG_S = 60.0
 """A younger blob may be on its way: it is written before the line that names it."""
 MEND = "replay rebuild ledger"
@@ -121,7 +122,11 @@ async def compare(bus: Bus, root: Path, look: Look, *, applied: int) -> None:
             look.last = messages[-1].seq
     finally:
         await reader.close()
-    await asyncio.to_thread(_left, entries, look, gone, info.last_seq)
+    beyond = await asyncio.to_thread(_left, entries, look, gone, info.last_seq)
+    now = (await bus.info()).last_seq
+    for entry in beyond:  # what was said since is none
+        if entry.seq > now:
+            look.find("ledger.order", entry.where, f"event {entry.seq} is beyond the end of the log", MEND)
     if absent:
         await asyncio.to_thread(_missing, root, look, absent)
 
@@ -144,13 +149,15 @@ def _beside(
             look.find("ledger.differs", entry.where, f"event {message.seq} arrived at another time", MEND)
 
 
-def _left(entries: _Entries, look: Look, gone: int, last_seq: int) -> None:
-    """What the ledger has behind the last event that the log has."""
+def _left(entries: _Entries, look: Look, gone: int, last_seq: int) -> list[Entry]:
+    """What the ledger has behind the last event that the log has; returned is what lies beyond the log's end."""
+    beyond: list[Entry] = []
     for entry in entries.before(1 << 62):
-        if entry.seq > last_seq:
-            look.find("ledger.order", entry.where, f"event {entry.seq} is beyond the end of the log", MEND)
-        else:
+        if entry.seq <= last_seq:
             _only_in_ledger(entry, look, gone)
+        elif len(beyond) < MOST_BEYOND:
+            beyond.append(entry)
+    return beyond
 
 
 def _only_in_ledger(entry: Entry, look: Look, gone: int) -> None:
