@@ -93,8 +93,9 @@ async def test_a_conflict_is_seen_at_once_and_long_after(home: Home) -> None:
         await bus.publish(subject, events.encode(other))
         await memory.settled(10)
 
-        assert texts(home, "alice") == ["tea"]
+        assert texts(home, "alice") == ["tea", "tee"], "what came second is no memory, and is kept all the same"
         assert len([line for line in lines(home, "alice") if "malformed" in line]) == 1
+        assert rows(view_file(home, "alice", "journal"), "SELECT text FROM turns") == [("tea",)]
         assert rows(view_file(home, "alice", "journal"), "SELECT seq FROM conflicts") == [(4,)]
 
 

@@ -146,8 +146,12 @@ def ledger_messages(root: Path, *, after: int, until: int, damaged: list[str] | 
     the process's log.
     """
     found: list[str] = []
+    before = after
     for line in ledger_lines(root / "log", found, after=after):
         if after < line.seq < until:
+            if line.seq <= before and damaged is None:  # a fold takes events in order, and would pass over it unsaid
+                found.append(f"line of event {line.seq} stands behind that of {before}")
+            before = max(before, line.seq)
             try:
                 yield Message(line.seq, "", checked(line), micros(parse(line.at)))
             except Invalid as error:
@@ -155,7 +159,8 @@ def ledger_messages(root: Path, *, after: int, until: int, damaged: list[str] | 
     if damaged is not None:
         damaged += found
     elif found:
-        log.error("ledger_damaged", space=root.name, lines=len(found), first=found[0])
+        remedy = "lamina replay rebuild ledger"
+        log.error("ledger_damaged", space=root.name, lines=len(found), first=found[0], remedy=remedy)
 
 
 def checked(line: Line) -> bytes:
