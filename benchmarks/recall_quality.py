@@ -30,7 +30,7 @@ from lamina.query.hybrid import hybrid
 from lamina.query.keywords import search
 from lamina.query.vectors import SCRIPTS, Near, even
 from lamina.records import Where
-from lamina.runtime import Put, Recorded
+from lamina.runtime import Add, Put, Recorded
 from lamina.runtime.apply import Overlay
 from lamina.store.driver import driver
 from lamina.vectors.fold import passage, script
@@ -88,7 +88,7 @@ def journal(turns: Iterable[Any]) -> tuple[sqlite3.Connection, list[str]]:
             overlay.load(table_name, key)
         state, changes = fold(state, one, overlay)
         for change in changes:
-            if isinstance(change, Put):
+            if isinstance(change, Put | Add):
                 overlay.apply(change)
         texts.append(passage(name or role, said))
     overlay.write()
