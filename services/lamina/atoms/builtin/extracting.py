@@ -1,0 +1,164 @@
+"""From turns to atoms: who speaks, what is no statement at all, what the rules of the language say, and when it was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
+
+from lamina.atoms.builtin import rules_en, rules_ja, rules_ko, rules_zh, when
+from lamina.atoms.builtin.hygiene import instructs_memory
+from lamina.atoms.builtin.judgement import Judgement, Speaker
+from lamina.atoms.builtin.language import Language, language
+from lamina.atoms.builtin.sentences import Sentence, sentences
+from lamina.atoms.builtin.spans_of_time import When
+from lamina.atoms.turns import Turn
+from lamina.knowledge import MAX_ATOM_CHARS, Atom, Span
+from lamina.times import parse
+
+MAX_TURN_CHARS = 20_000
+"""Of a longer turn its beginning is read: what is said of oneself is not said behind a pasted document."""
+MAX_ATOMS_A_TURN = 12
+_MIN_CHARS = 4
+_RULES: Mapping[Language, Callable[[str, Speaker, str], Judgement | None]] = {
+    "en": rules_en.judge,
+    "ko": rules_ko.judge,
+    "zh": rules_zh.judge,
+    "ja": rules_ja.judge,
+}
+_QUESTION = re.compile(r"[?？][\"'”’」』）)~!！\s]{0,8}$")
+_ENTITY = re.compile(
+    r"https?://[^\s<>\"'）)」]{3,200}"
+    r"|(?:[\w.~-]{1,60}/){1,8}[\w.-]{1,60}"
+    r"|\b[\w-]{1,60}\.(?:py|ts|tsx|js|go|rs|md|toml|yaml|yml|json|sql|sh|java|rb|css|html|c|h|cpp|txt|csv|lock)\b"
+    r"|`[^`\n]{1,80}`"
+    r"|\bv?\d{1,5}(?:\.\d{1,6}){1,3}\b"
+    r"|\b[A-Z][\w+#-]{1,30}(?: [A-Z0-9][\w.+#-]{0,30}){0,3}"
+)
+MAX_ENTITIES = 8
+
+
+def extract(window: Sequence[Turn], context: Sequence[Turn] = ()) -> tuple[Atom, ...]:
+    """The atoms of `window`, oldest first. `context` are the turns before it: read for names, never a source."""
+    del context
+    return tuple(atom for turn in window for atom in _of_turn(turn))
+
+
+def _of_turn(turn: Turn) -> Iterator[Atom]:
+    text = turn.text[:MAX_TURN_CHARS]
+    if turn.kind == "stated":
+        yield from _stated(turn, text)
+        return
+    base = parse(turn.time).date()
+    kept = 0
+    for sentence in sentences(text):
+        if kept == MAX_ATOMS_A_TURN:
+            return
+        if len(sentence.text) < _MIN_CHARS:
+            continue
+        atom = _of_sentence(turn, sentence, language(sentence.text, text), base)
+        if atom is not None:
+            kept += 1
+            yield atom
+
+
+def _of_sentence(turn: Turn, sentence: Sentence, spoken: Language, base: date) -> Atom | None:
+    if instructs_memory(sentence.text):
+        return _quarantined(turn, sentence, spoken)
+    if turn.kind == "tool" or turn.role in ("tool", "system") or sentence.quoted:
+        return None
+    if _QUESTION.search(sentence.text):
+        return None
+    found = _RULES[spoken](sentence.text, _speaker(turn), turn.project)
+    if found is None:
+        return None
+    if found.type == "instruction" and turn.role == "assistant":
+        return None
+    phrases = when.find(sentence.text, spoken, base, found.past)
+    said = when.resolved(sentence.text, phrases)
+    first, last = _validity(phrases)
+    return Atom(
+        type=found.type,
+        text=f"{_who(turn)}: {said}"[:MAX_ATOM_CHARS],
+        sources=(Span(turn.id, sentence.start, sentence.end),),
+        subject=turn.name or ("user" if turn.role == "user" else turn.role),
+        slot=found.slot,
+        value=found.value[:200],
+        entities=_entities(sentence.text),
+        priority=found.priority,
+        scope=found.scope,
+        polarity=found.polarity,
+        valid_from=first,
+        valid_to=last,
+        language=spoken,
+    )
+
+
+def _stated(turn: Turn, text: str) -> Iterator[Atom]:
+    """What was asked to be remembered is kept whole, whatever the rules think of it, unless it would rule memory."""
+    body = text.strip()
+    if not body:
+        return
+    start = text.index(body)
+    spoken = language(body, body)
+    found = _RULES[spoken](body[:500], "user", turn.project)
+    harm = "it tries to instruct the memory itself" if instructs_memory(body[:2000]) else ""
+    base = parse(turn.time).date()
+    phrases = when.find(body[:2000], spoken, base, found.past if found else False)
+    first, last = _validity(phrases)
+    yield Atom(
+        type=found.type if found else "persona",
+        text=when.resolved(body[:MAX_ATOM_CHARS], tuple(p for p in phrases if p.end <= MAX_ATOM_CHARS))[:MAX_ATOM_CHARS],
+        sources=(Span(turn.id, start, start + len(body)),),
+        subject="user",
+        slot=found.slot if found else "",
+        value=found.value[:200] if found else "",
+        entities=_entities(body[:2000]),
+        priority=max(found.priority if found else 0, 80),
+        scope=found.scope if found else "",
+        polarity=found.polarity if found else 0,
+        valid_from=first,
+        valid_to=last,
+        language=spoken,
+        quarantine=harm,
+    )
+
+
+def _quarantined(turn: Turn, sentence: Sentence, spoken: Language) -> Atom:
+    return Atom(
+        type="instruction",
+        text=f"{_who(turn)}: {sentence.text}"[:MAX_ATOM_CHARS],
+        sources=(Span(turn.id, sentence.start, sentence.end),),
+        subject=turn.name or turn.role,
+        priority=0,
+        language=spoken,
+        quarantine="it tries to instruct the memory itself",
+    )
+
+
+def _speaker(turn: Turn) -> Speaker:
+    if turn.role == "assistant" and not turn.name:
+        return "assistant"
+    return "person" if turn.name else "user"
+
+
+def _who(turn: Turn) -> str:
+    return turn.name or turn.role.capitalize()
+
+
+def _validity(phrases: Sequence[When]) -> tuple[str, str]:
+    if not phrases:
+        return "", ""
+    first = phrases[0]
+    return first.first.isoformat(), "" if first.open or first.first == first.last else first.last.isoformat()
+
+
+def _entities(text: str) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for match in _ENTITY.finditer(text):
+        if match.start() == 0 and match.group().isalpha() and text.isascii():
+            continue  # the first word of a sentence is written large, whatever it is
+        found.setdefault(match.group().strip("`"), None)
+        if len(found) == MAX_ENTITIES:
+            break
+    return tuple(found)
