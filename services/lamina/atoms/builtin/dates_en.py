@@ -11,12 +11,39 @@ from lamina.atoms.builtin.spans_of_time import Range, When
 
 _DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _DAY_NUMBER = {name[:3]: number for number, name in enumerate(_DAYS)}
-_MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
 _MONTH_NUMBER = {name[:3]: number for number, name in enumerate(_MONTHS, 1)}
 _NUMBERS = {
     name: number
     for number, names in enumerate(
-        ("", "a an one", "two couple", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+        (
+            "",
+            "a an one",
+            "two couple",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+        )
     )
     for name in names.split()
 }
@@ -41,12 +68,16 @@ _PHRASE = re.compile(
             r"\b(?P<named>(?:the )?day before yesterday|(?:the )?day after tomorrow|yesterday|today|tonight|tomorrow|"
             r"last night|this (?:morning|afternoon|evening)|the other day)\b",
             rf"\b(?P<ago>(?P<n1>{_COUNT}) (?P<u1>{_UNIT})s? (?:ago|earlier|back))\b",
-            rf"\b(?P<in>in (?P<n2>{_COUNT}) (?P<u2>{_UNIT})s?(?:'s? time)?|(?P<n3>{_COUNT}) (?P<u3>{_UNIT})s? from now)\b",
+            rf"\b(?P<in>in (?P<n2>{_COUNT}) (?P<u2>{_UNIT})s?(?:'s? time)?|"
+            rf"(?P<n3>{_COUNT}) (?P<u3>{_UNIT})s? from now)\b",
             rf"\b(?P<rel>(?P<r>last|this past|this|next|this coming|the coming|coming|past) "
             rf"(?P<w>weekend|week|month|year|spring|summer|fall|autumn|winter|{_DAY}|{_MONTH}))\b(?!')",
-            rf"\b(?P<wb>the (?P<wu>{_LONG_DAY}|weekend|week|month|year|day) (?P<wd>before last|after next|before|after))\b",
+            rf"\b(?P<wb>the (?P<wu>{_LONG_DAY}|weekend|week|month|year|day) "
+            rf"(?P<wd>before last|after next|before|after))\b",
+            r"\b(?:on|by|until|till|before|since|around) (?P<nth>the (?P<d5>\d{1,2})(?:st|nd|rd|th))\b(?! of\b)",
             rf"\b(?P<on>(?:on |by |until |till |before |after |since |every )?(?P<od>{_LONG_DAY})s?)\b",
-            rf"\b(?P<im>(?P<ip>in|since|by|until|during|of|for|from|last) (?:early |mid-?|late )?(?P<m4>{_MONTH}))\b(?! \d)",
+            rf"\b(?P<im>(?P<ip>in|since|by|until|during|of|for|from|last) "
+            rf"(?:early |mid-?|late )?(?P<m4>{_MONTH}))\b(?! \d)",
             r"\b(?P<iy>(?P<yp>in|since|back in|until|by|from|of|during) (?P<y4>(?:19|20)\d\d))\b(?![-/.:]\d)",
         )
     ),
@@ -226,6 +257,16 @@ def _in_year(found: re.Match[str], base: date, past: bool) -> Range | None:
     return span.year(int(found["y4"]))
 
 
+def _nth(found: re.Match[str], base: date, past: bool) -> Range | None:
+    number = int(found["d5"])
+    months = (0, -1) if past else (0, 1)
+    for months_away in months:
+        day = span.exact(*span.months_after(base, months_away), number)
+        if day and (day[0] <= base if past else day[0] >= base):
+            return day
+    return None
+
+
 _KINDS = {
     "iso": _iso,
     "mdy": _mdy,
@@ -237,6 +278,7 @@ _KINDS = {
     "in": _in,
     "rel": _rel,
     "wb": _beside,
+    "nth": _nth,
     "on": _on,
     "im": _in_month,
     "iy": _in_year,

@@ -1,4 +1,4 @@
-"""From turns to atoms: who speaks, what is no statement at all, what the rules of the language say, and when it was."""
+"""From turns to atoms: who speaks, what is no statement, what the rules of the language say, and when it was."""
 
 from __future__ import annotations
 
@@ -56,35 +56,59 @@ def _of_turn(turn: Turn) -> Iterator[Atom]:
             return
         if len(sentence.text) < _MIN_CHARS:
             continue
-        atom = _of_sentence(turn, sentence, language(sentence.text, text), base)
-        if atom is not None:
+        for atom in _of_sentence(turn, sentence, language(sentence.text, text), base):
             kept += 1
             yield atom
 
 
-def _of_sentence(turn: Turn, sentence: Sentence, spoken: Language, base: date) -> Atom | None:
+def _of_sentence(turn: Turn, sentence: Sentence, spoken: Language, base: date) -> Iterator[Atom]:
     if instructs_memory(sentence.text):
-        return _quarantined(turn, sentence, spoken)
+        yield _quarantined(turn, sentence, spoken)
+        return
     if turn.kind == "tool" or turn.role in ("tool", "system") or sentence.quoted:
+        return
+    for start, end in _clauses(sentence.text, spoken):
+        atom = _of_clause(turn, sentence, start, end, spoken, base)
+        if atom is not None:
+            yield atom
+
+
+def _clauses(text: str, spoken: Language) -> Iterator[tuple[int, int]]:
+    """The parts of a sentence that are judged by themselves; a question is none."""
+    end = len(text)
+    if _QUESTION.search(text):
+        end = rules_en.statement_end(text) if spoken == "en" else 0
+    if spoken == "en":
+        yield from rules_en.clauses(text[:end])
+    elif end:
+        yield 0, end
+
+
+def _of_clause(turn: Turn, sentence: Sentence, start: int, end: int, spoken: Language, base: date) -> Atom | None:
+    text = sentence.text[start:end]
+    if len(text) < _MIN_CHARS:
         return None
-    if _QUESTION.search(sentence.text):
+    found = _RULES[spoken](text, _speaker(turn), turn.project)
+    if found is None or (found.type == "instruction" and turn.role == "assistant"):
         return None
-    found = _RULES[spoken](sentence.text, _speaker(turn), turn.project)
-    if found is None:
-        return None
-    if found.type == "instruction" and turn.role == "assistant":
-        return None
-    phrases = when.find(sentence.text, spoken, base, found.past)
-    said = when.resolved(sentence.text, phrases)
+    phrases = when.find(text, spoken, base, found.past)
+    said = when.resolved(text, phrases)
     first, last = _validity(phrases)
+    if (
+        not phrases
+        and found.type in ("episodic", "work_fact", "work_task")
+        and (start, end) != (0, len(sentence.text))
+    ):
+        around = when.find(sentence.text, spoken, base, found.past)
+        first, last = _validity(around if len(around) == 1 else ())
     return Atom(
         type=found.type,
         text=f"{_who(turn)}: {said}"[:MAX_ATOM_CHARS],
-        sources=(Span(turn.id, sentence.start, sentence.end),),
+        sources=(Span(turn.id, sentence.start + start, sentence.start + end),),
         subject=turn.name or ("user" if turn.role == "user" else turn.role),
         slot=found.slot,
         value=found.value[:200],
-        entities=_entities(sentence.text),
+        entities=_entities(text),
         priority=found.priority,
         scope=found.scope,
         polarity=found.polarity,
@@ -108,7 +132,9 @@ def _stated(turn: Turn, text: str) -> Iterator[Atom]:
     first, last = _validity(phrases)
     yield Atom(
         type=found.type if found else "persona",
-        text=when.resolved(body[:MAX_ATOM_CHARS], tuple(p for p in phrases if p.end <= MAX_ATOM_CHARS))[:MAX_ATOM_CHARS],
+        text=when.resolved(body[:MAX_ATOM_CHARS], tuple(p for p in phrases if p.end <= MAX_ATOM_CHARS))[
+            :MAX_ATOM_CHARS
+        ],
         sources=(Span(turn.id, start, start + len(body)),),
         subject="user",
         slot=found.slot if found else "",

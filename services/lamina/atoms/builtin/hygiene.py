@@ -7,8 +7,10 @@ import re
 _RULES = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|any|your|system)\b.{0,30}"
     r"\b(?:instructions?|rules?|prompts?|memor(?:y|ies)|guidelines?|guardrails?)\b"
-    r"|\b(?:store|save|write|record|add|remember|memori[sz]e|note|persist)\b.{0,60}\b(?:memory|memories|profile|permanent(?:ly)?|long[- ]term|persona)\b"
-    r"|\b(?:memory|assistant|ai|agent|llm|model|system)s?\b.{0,20}[:：,-].{0,40}\b(?:remember|store|save|record|forget|must|always|never|you (?:are|must|should))\b"
+    r"|\b(?:store|save|write|record|add|remember|memori[sz]e|note|persist)\b.{0,60}\b(?:memory|memories|"
+    r"profile|permanent(?:ly)?|long[- ]term|persona)\b"
+    r"|\b(?:memory|assistant|ai|agent|llm|model|system)s?\b.{0,20}[:：,-].{0,40}\b(?:remember|store|save|"
+    r"record|forget|must|always|never|you (?:are|must|should))\b"
     r"|\b(?:delete|erase|wipe|purge|clear)\b.{0,30}\b(?:memor(?:y|ies)|everything you (?:know|remember))\b"
     r"|\byou (?:are|must|will) now\b.{0,60}\b(?:admin|root|jailbr\w+|unrestricted|developer mode|obey)\b"
     r"|(?:이전|위의|기존|앞선|모든).{0,12}(?:지시|명령|규칙|지침|프롬프트).{0,12}(?:무시|잊)"

@@ -13,7 +13,7 @@ Speaker: TypeAlias = Literal["user", "person", "assistant"]
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
-    """The sentence is worth keeping, as this. `past`: it tells of the past, for dates that could lie on either side."""
+    """The sentence is worth keeping, as this. `past`: it tells of the past, for dates on either side of today."""
 
     type: AtomType
     priority: int = 50
@@ -22,7 +22,3 @@ class Judgement(Struct, frozen=True, kw_only=True):
     slot: str = ""
     value: str = ""
     past: bool = False
-
-
-def of_work(type: AtomType) -> bool:
-    return type.startswith("work_")
