@@ -97,20 +97,18 @@ PLAIN_RULE = re.compile(
     r"^(?:\w+ ){0,3}in this (?:repo(?:sitory)?|project|code ?base),? we (?:use|don't use|never|always|only)\b", F
 )
 
+_PLACE_NAME = r"((?:[Tt]he\s+)?[A-Z][\w'-]+(?:[ ,]+[A-Z][\w'-]+){0,2})"
 HOME = re.compile(
-    r"\b(?:i|we)(?:'m| am|'re| are|'ve| have)?\s+"
-    + ADV
-    + r"(?:moved|relocated|moving|living|live|based|settled|resettled|reside)\b[^,.]{0,12}?\b(?:to|in|at|"
-    r"back to)\s+((?:the\s+)?[A-Z][\w'-]+(?:[ ,]+[A-Z][\w'-]+){0,2})"
+    rf"(?i:\b(?:i|we)(?:'m| am|'re| are|'ve| have)?\s+{ADV}(?:moved|relocated|moving|living|live|based|settled|"
+    r"resettled|reside)\b[^,.]{0,12}?\b(?:to|in|at|back to)\s+)" + _PLACE_NAME
 )
 EMPLOYER = re.compile(
-    r"\b(?:i|we)(?:'m| am)?\s+"
-    + ADV
-    + r"(?:work(?:ing)?|started|start|joined|employed|hired|got a job|took a job)\s+(?:at|for|with|by|"
-    r"as \w+ at)?\s*((?:the\s+)?[\w'&-]+(?:\s+[A-Z][\w'&-]+){0,2})",
-    F,
+    rf"(?i:\b(?:i|we)(?:'m| am)?\s+{ADV}(?:work(?:ing)?|started|start|joined|employed|hired|got a job|took a job)\s+"
+    rf"(?:at |for |with |by |as \w+ at )?)(?:{_PLACE_NAME}|(?i:the\s+)((?:\w+\s+){{0,2}}\w+))"
 )
-NAME = re.compile(r"\b(?:my name(?:'s| is)|call me|i(?:'m| am) called|everyone calls me|i go by)\s+([A-Z][\w'-]+)")
+NAME = re.compile(
+    r"(?i:\b(?:my name(?:'s| is)|call me|i(?:'m| am) called|everyone calls me|i go by)\s+)([A-Z][\w'-]+)"
+)
 BIRTHDAY = re.compile(
     r"\bmy birthday(?:'s| is)\s+(?:on\s+)?([\w ,]{3,30})|\bi was born (?:on|in)\s+([\w ,]{3,30})", F
 )

@@ -80,7 +80,7 @@ def _person(sentence: str, past: bool) -> Judgement | None:
     dated = p.DATED.search(sentence)
     found = p.EMPLOYER.search(sentence)
     if found and re.search(r"\b(?:at|for|joined|with)\s", sentence):
-        value = found.group(1).casefold()
+        value = (found.group(1) or found.group(2)).casefold()
         return Judgement(
             type="episodic" if dated else "persona", priority=70, slot="user.employer", value=value, past=past
         )
