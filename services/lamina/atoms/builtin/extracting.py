@@ -26,6 +26,8 @@ _RULES: Mapping[Language, Callable[[str, Speaker, str], Judgement | None]] = {
     "zh": rules_zh.judge,
     "ja": rules_ja.judge,
 }
+_ASKS: Mapping[Language, Callable[[str], bool]] = {"ko": rules_ko.asks, "zh": rules_zh.asks, "ja": rules_ja.asks}
+_COMMAS = "，、,"
 _QUESTION = re.compile(r"[?？][\"'”’」』）)~!！\s]{0,8}$")
 _ENTITY = re.compile(
     r"https?://[^\s<>\"'）)」]{3,200}"
@@ -76,12 +78,17 @@ def _of_sentence(turn: Turn, sentence: Sentence, spoken: Language, base: date) -
 def _clauses(text: str, spoken: Language) -> Iterator[tuple[int, int]]:
     """The parts of a sentence that are judged by themselves; a question is none."""
     end = len(text)
-    if _QUESTION.search(text):
-        end = rules_en.statement_end(text) if spoken == "en" else 0
     if spoken == "en":
-        yield from rules_en.clauses(text[:end])
-    elif end:
-        yield 0, end
+        yield from rules_en.clauses(text[: rules_en.statement_end(text)] if _QUESTION.search(text) else text)
+        return
+    while end:  # what is asked at the end is cut off; what was said before it stays
+        start = max(text.rfind(comma, 0, end - 1) + 1 for comma in _COMMAS)
+        clause = text[start:end]
+        if not (_ASKS[spoken](clause) or _QUESTION.search(clause)):
+            break
+        end = start
+    if end >= _MIN_CHARS:
+        yield 0, len(text[:end].rstrip(" ,、，"))
 
 
 def _of_clause(turn: Turn, sentence: Sentence, start: int, end: int, spoken: Language, base: date) -> Atom | None:

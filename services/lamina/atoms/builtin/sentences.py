@@ -25,7 +25,9 @@ _SET_ASIDE_LINE = re.compile(
     r"\s{0,40}(?:[>|#]|\$ |>>> |at [\w.$<>]{3,200}\(|Traceback |File \"|"
     r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|(?:INFO|DEBUG|WARN|WARNING|ERROR|TRACE)\b[ :\]]|[-=_*+]{3}|diff --git |@@ )"
 )
-_END = re.compile(r"[.!?…]{1,16}[\"'”’)\]]{0,2}(?=\s|$)|[。！？!?…]{1,16}[」』”’）)\"']{0,2}|[;；](?=\s)|[~～ㅎㅋㅠㅜ]{2,40}(?=\s|$)")
+_END = re.compile(
+    r"[.!?…]{1,16}[\"'”’)\]]{0,2}(?=\s|$)|[。！？!?…]{1,16}[」』”’）)\"']{0,2}|[;；](?=\s)|[~～ㅎㅋㅠㅜ]{2,40}(?=\s|$)"
+)
 _NO_END = re.compile(
     r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|etc|e\.g|i\.e|fig|approx|inc|ltd|jr|sr|a\.m|p\.m|cf|al|est|u\.s|u\.k)|"
     r"(?:^|[\s(])[A-Za-z]|^\d{1,3})\.$",
