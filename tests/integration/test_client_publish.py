@@ -22,7 +22,7 @@ from lamina.events import TurnRecorded
 from lamina.home import Home
 from lamina.records import Accepted
 from tests.support.toy import rows, until, view_file
-from tests.support.whole import blob_path, daemon, lines, outbox_files, texts
+from tests.support.whole import blob_path, daemon, lines, outbox_files, sources, texts
 
 Publish = Callable[[Memory], Awaitable[Any]]
 
@@ -41,8 +41,8 @@ async def test_what_is_accepted_is_in_the_log_the_ledger_and_the_memory(home: Ho
     await alice.settled(10)
 
     assert [first.seq, second.seq, ended.seq, stated.seq] == [1, 2, 3, 4]
-    assert [line["seq"] for line in lines(home, "alice")] == [1, 2, 3, 4]
-    assert [line["event"]["type"] for line in lines(home, "alice")] == [
+    assert [line["seq"] for line in sources(home, "alice")] == [1, 2, 3, 4]
+    assert [line["event"]["type"] for line in sources(home, "alice")] == [
         "turn.recorded",
         "turn.recorded",
         "session.ended",
@@ -51,7 +51,7 @@ async def test_what_is_accepted_is_in_the_log_the_ledger_and_the_memory(home: Ho
     for query, id in (("database PostgreSQL?", first.id), ("데이터베이스", second.id), ("日本語", stated.id)):
         hits = await alice.recall(query)
         assert hits.status == "found"
-        assert id in [item.id for item in hits.items]
+        assert id in {one for item in hits.items for one in (item.id, *item.sources)}
     assert [link.id for link in await alice.why("t1")] == [first.id]
 
 
@@ -176,7 +176,7 @@ async def test_strange_input_that_can_be_kept_is(home: Home, alice: Memory) -> N
     await alice.turn("user", "한국어 🎉 " * 5, session="../../etc/passwd")
     await alice.settled(20)
 
-    kept = {line["event"]["session"]: line["event"]["data"]["text"] for line in lines(home, "alice")}
+    kept = {line["event"]["session"]: line["event"]["data"]["text"] for line in sources(home, "alice")}
     assert kept["nul"] == "before\0after"
     assert kept["bytes"] == "valid utf-8 온도"
     assert kept["binary"]["sha256"] == hashlib.sha256(b"caf\xe9 \xff\xfe").hexdigest()
@@ -244,7 +244,7 @@ async def test_a_full_log_is_an_error_and_nothing_is_half_written(home: Home) ->
         assert accepted
         await memory.settled(10)
 
-        assert [line["event"]["id"] for line in lines(home, "alice")] == [one.id for one in accepted]
+        assert [line["event"]["id"] for line in sources(home, "alice")] == [one.id for one in accepted]
         assert outbox_files(home) == []
         assert (await memory.recall("3", limit=1)).status == "found"
 

@@ -15,7 +15,7 @@ def _correct(context: Context, options: argparse.Namespace) -> int:
     from lamina.client import Memory
 
     if not options.text.strip():
-        raise Invalid("say what holds instead; to take a memory away altogether use `lamina forget`")
+        raise Invalid("say what holds instead: a correction of no words says nothing")
 
     async def work() -> Accepted:
         async with Memory.open(space=context.space, home=context.home.path) as memory:

@@ -103,11 +103,11 @@ def judge(sentence: str, speaker: Speaker, project: str) -> Judgement | None:
     past = _PAST.search(sentence) is not None
     if speaker == "assistant":
         return _work(sentence, past, theirs=True)
-    if speaker == "user" and not re.match(r"^(?:我|他|她|咱)", sentence):
-        if (_STANDING.search(sentence) and _ASK.search(sentence) and not _dated_task(sentence)) or _RULE.search(
-            sentence
-        ):
-            return _instruction(sentence, project)
+    rule = (_STANDING.search(sentence) and _ASK.search(sentence) and not _dated_task(sentence)) or _RULE.search(
+        sentence
+    )
+    if speaker == "user" and rule and not re.match(r"^(?:我|他|她|咱)", sentence):
+        return _instruction(sentence, project)
     if _COMMAND.match(sentence):
         return None
     if project:

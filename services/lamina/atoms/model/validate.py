@@ -29,6 +29,7 @@ SHARED = 0.25
 """The least part of an atom's telling words that the conversation must have said."""
 SUSPICIOUS = "the model found that it instructs the memory itself"
 _SLOT = re.compile(r"[a-z][a-z0-9_]*(?:[.:][\w./+#-]+)*\Z")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _QUESTION = re.compile(r"[?\uff1f\u061f][\"'\u201d\u300d)\uff09\s]*\Z")
@@ -234,7 +235,7 @@ def _is_time(text: str) -> bool:
     if not text:
         return True
     try:
-        if len(text) == 10:
+        if _DAY.fullmatch(text):  # fromisoformat alone takes other forms too, and more or less of them by version
             date.fromisoformat(text)
         else:
             parse(text)
