@@ -20,7 +20,14 @@ CONTEXT_TURNS = 4
 CONTEXT_CHARS = 600
 MOST_RECONCILED = 40
 MOST_KNOWN = 32
-"""Of the atoms with the same slot or the same words, the newest."""
+"""Of the atoms that fill a slot of a subject, the newest."""
+MOST_SAME = 4
+"""Of those that say the same words and stand for themselves: in each project one at most, as a rule."""
+_SAME = "SELECT * FROM atoms WHERE same = ? AND removed_by = '' AND status <> 'repeated' ORDER BY n DESC LIMIT ?"
+_SLOT = (
+    "SELECT * FROM atoms WHERE slot = ? AND slot <> '' AND subject = ? AND removed_by = '' AND status <> 'repeated' "
+    "ORDER BY n DESC LIMIT ?"
+)
 _KEYS = 200
 
 
@@ -107,25 +114,19 @@ def _reconciliation(db: sqlite3.Connection, wanted: Wanted) -> Wanted | None:
         return None
     new = _atoms(db, "decision", decisions)
     known: dict[str, AtomRow] = {}
-    for atom in new:
-        known |= {one.id: one for one in _like(db, atom)}
+    for same in dict.fromkeys(atom.same for atom in new):
+        _take(known, db.execute(_SAME, (same, MOST_SAME)))
+    for slot, subject in dict.fromkeys((atom.slot, atom.subject) for atom in new if atom.slot):
+        _take(known, db.execute(_SLOT, (slot, subject, MOST_KNOWN)))
     for one in new:
         known.pop(one.id, None)
     return replace(wanted, inputs=decisions, ask=Reconciliation(tuple(new), tuple(known.values())))
 
 
-def _like(db: sqlite3.Connection, atom: AtomRow) -> Iterable[AtomRow]:
-    """Atoms that say the same, or something about the same slot; what was undone is not among them."""
-    rows: list[Row] = db.execute(
-        "SELECT * FROM atoms WHERE same = ? AND removed_by = '' ORDER BY n DESC LIMIT ?", (atom.same, MOST_KNOWN)
-    ).fetchall()
-    if atom.slot:
-        rows += db.execute(
-            "SELECT * FROM atoms WHERE slot = ? AND slot <> '' AND subject = ? AND removed_by = '' "
-            "ORDER BY n DESC LIMIT ?",
-            (atom.slot, atom.subject, MOST_KNOWN),
-        )
-    return [made(AtomRow, row) for row in rows]
+def _take(known: dict[str, AtomRow], rows: Iterable[Row]) -> None:
+    for row in rows:
+        if row[0] not in known:
+            known[row[0]] = made(AtomRow, row)
 
 
 def _atoms(db: sqlite3.Connection, column: str, values: Sequence[str]) -> list[AtomRow]:

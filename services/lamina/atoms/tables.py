@@ -71,8 +71,8 @@ ATOMS = Table(
   effects TEXT NOT NULL, more INTEGER NOT NULL, removed_by TEXT NOT NULL, status TEXT NOT NULL, by TEXT NOT NULL,
   reason TEXT NOT NULL, count INTEGER NOT NULL, first_us INTEGER NOT NULL, last_us INTEGER NOT NULL,
   until TEXT NOT NULL) STRICT;
-CREATE INDEX atoms_slot ON atoms(slot, subject, n) WHERE slot <> '';
-CREATE INDEX atoms_same ON atoms(same, n);
+CREATE INDEX atoms_slot ON atoms(slot, subject, n) WHERE slot <> '' AND status <> 'repeated';
+CREATE INDEX atoms_same ON atoms(same, n) WHERE status <> 'repeated';
 CREATE INDEX atoms_by ON atoms(by) WHERE by <> '';
 CREATE INDEX atoms_decision ON atoms(decision)""",
 )
