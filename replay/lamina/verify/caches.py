@@ -38,7 +38,7 @@ def _texts(link: Path) -> set[str] | None:
         with translated(path):
             db = connect(path, readonly=True)
             try:
-                return {row[0] for row in db.execute("SELECT hash FROM texts")}
+                return {row[0] for row in db.execute("SELECT hash FROM texts UNION SELECT hash FROM derived")}
             finally:
                 db.close()
     except LaminaError:
