@@ -257,6 +257,7 @@ def _pattern(table: _Table) -> re.Pattern[str]:
                 rf"(?P<away>(?P<n>\d{{1,4}}|{_any(table.counts)}) ?(?P<u>{_any(table.units)})"
                 rf"(?:(?P<b>{table.before})|{table.after}))",
                 rf"(?P<md>(?<!\d){md.format(m='m4', d='d4')})",
+                rf"(?P<nth>(?<![\d.:/-])(?P<d5>\d{{1,2}}){table.day})(?!간|째|동안|치|가|間|目|程|ほど|以|内|後|前|之|后|多|常|志|報|报|本| ?(?:전|후|뒤|만에))",
                 rf"(?P<day>{_any(table.days)})",
                 rf"(?P<wday>(?P<ev>{table.every})?(?P<wn>{_any({k: v for k, v in table.weekdays.items() if len(k) > 1})}))",
             )
@@ -349,6 +350,15 @@ def _month_day(found: re.Match[str], table: _Table, language: Language, base: da
     return span.nearest_year(base, int(found["m4"]), int(found["d4"]) if found["d4"] else None, past)
 
 
+def _nth(found: re.Match[str], table: _Table, language: Language, base: date, past: bool) -> Range | None:
+    """A day of the month named without its month: the nearest one on the side that is told of."""
+    for months in (0, -1) if past else (0, 1):
+        day = span.exact(*span.months_after(base, months), int(found["d5"]))
+        if day and (day[0] <= base if past else day[0] >= base):
+            return day
+    return None
+
+
 def _day(found: re.Match[str], table: _Table, language: Language, base: date, past: bool) -> Range | None:
     return span.day(base, table.days[found["day"]])
 
@@ -368,6 +378,7 @@ _KINDS = {
     "span": _span,
     "away": _away,
     "md": _month_day,
+    "nth": _nth,
     "day": _day,
     "wday": _weekday,
 }

@@ -27,6 +27,12 @@ _RULES: Mapping[Language, Callable[[str, Speaker, str], Judgement | None]] = {
     "ja": rules_ja.judge,
 }
 _ASKS: Mapping[Language, Callable[[str], bool]] = {"ko": rules_ko.asks, "zh": rules_zh.asks, "ja": rules_ja.asks}
+# Something was settled about a day to come: the verb tells of the past, the day lies ahead.
+_AHEAD = re.compile(
+    r"改(?:到|在)(?=\S{0,3}[\d下明后後周週本一二三四五六七八九十])|改为|改成\s?\d|推迟|延到|延期|提前到|定在|定于|约在|约了|预约|订了|截止|之前(?:要|必|得)|必须|"
+    r"に変更|になりました|になった|に延び|延期|予約|予定|まで|締|リリースは|リリース日|入れた|取れた|"
+    r"예약|미뤘|미뤄|연기|변경|잡혔|잡았|잡아|마감|까지|오픈은|출시는|예정|하기로|가기로"
+)
 _COMMAS = "，、,"
 _QUESTION = re.compile(r"[?？][\"'”’」』）)~!！\s]{0,8}$")
 _ENTITY = re.compile(
@@ -98,7 +104,8 @@ def _of_clause(turn: Turn, sentence: Sentence, start: int, end: int, spoken: Lan
     found = _RULES[spoken](text, _speaker(turn), turn.project)
     if found is None or (found.type == "instruction" and turn.role == "assistant"):
         return None
-    phrases = when.find(text, spoken, base, found.past)
+    past = found.past and not _AHEAD.search(text)
+    phrases = when.find(text, spoken, base, past)
     said = when.resolved(text, phrases)
     first, last = _validity(phrases)
     if (
@@ -106,7 +113,7 @@ def _of_clause(turn: Turn, sentence: Sentence, start: int, end: int, spoken: Lan
         and found.type in ("episodic", "work_fact", "work_task")
         and (start, end) != (0, len(sentence.text))
     ):
-        around = when.find(sentence.text, spoken, base, found.past)
+        around = when.find(sentence.text, spoken, base, past)
         first, last = _validity(around if len(around) == 1 else ())
     return Atom(
         type=found.type,
