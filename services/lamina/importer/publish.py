@@ -87,8 +87,8 @@ class Publisher:
         begun = monotonic()
         batches = _batches(log, self._space, progress, times.aware(None), self._redactor)
         ahead: asyncio.Queue[_Ahead | None] = asyncio.Queue(maxsize=1)
-        reading = asyncio.create_task(self._read_ahead(log, batches, ahead), name="lamina-import-read")
         news = await self._listen()
+        reading = asyncio.create_task(self._read_ahead(log, batches, ahead), name="lamina-import-read")
         try:
             while (read := await _either(ahead.get(), reading)) is not None:
                 stop = await self._publish(read.batch, await self._asking.popleft(), progress)
