@@ -65,8 +65,12 @@ def plain(window: Sequence[Turn], context: Sequence[Turn] = ()) -> tuple[Atom, .
     return tuple(found)
 
 
+def plain_act() -> BuiltinAct:
+    return BuiltinAct(plain, name="plain", version="1")
+
+
 def plain_service(act: Act | None = None) -> Service[State]:
-    return made(act or BuiltinAct(plain, name="plain", version="1"), BUILTIN)
+    return made(act or plain_act(), BUILTIN)
 
 
 @dataclass

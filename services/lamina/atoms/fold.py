@@ -33,7 +33,7 @@ from lamina.times import micros
 
 __all__ = ["MAX_TEXT_CHARS", "TABLES", "VERSION", "State", "fold"]
 
-VERSION = 2
+VERSION = 3
 MAX_TEXT_CHARS = 64 * 1024
 """Of a longer turn its beginning is looked at."""
 MAX_TOOL_CHARS = 8_000
@@ -64,7 +64,7 @@ def _tool(work: Work, event: Event, recorded: Recorded, data: ToolReturned) -> N
 
 def _said(work: Work, turn: TurnRow, at_us: int) -> None:
     """Put a turn into its window; the first of an id is the one that counts."""
-    if work.turn(turn.id) is not None:
+    if not work.is_new(turn.id):
         return
     session = got(work.rows, SessionRow, turn.session) or SessionRow(turn.session)
     place = placed(
@@ -84,7 +84,7 @@ def _said(work: Work, turn: TurnRow, at_us: int) -> None:
 
 
 def _stated(work: Work, event: Event, recorded: Recorded, data: MemoryStated) -> None:
-    if work.turn(event.id) is not None:
+    if not work.is_new(event.id):
         return
     window = alone(event.session, new=work.state.windows + 1, at_us=recorded.at_us)
     work.put_window(window)
