@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -138,10 +139,24 @@ def connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
         if readonly:
             db.execute("PRAGMA query_only=ON")
         else:
-            db.execute("PRAGMA journal_mode=WAL")
+            _to_wal(db)
             db.execute("PRAGMA synchronous=NORMAL")
             db.execute("PRAGMA wal_autocheckpoint=1000")
     except driver.Error:
         db.close()
         raise
     return db
+
+
+def _to_wal(db: sqlite3.Connection) -> None:
+    """Two that turn a new file to WAL at once: SQLite refuses one of them without waiting, to avoid a deadlock."""
+    until = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+        except driver.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() >= until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
