@@ -21,6 +21,8 @@ NOT_SHIPPED = {"__pycache__", ".mypy_cache", ".ruff_cache"}
 def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """The command's outcome; it sees none of the paths of the checkout."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    # nats-server comes as a script of a dependency: lent like the others, whether or not PATH names the environment.
+    environment["PATH"] = os.pathsep.join((sysconfig.get_path("scripts"), environment.get("PATH", os.defpath)))
     return subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
