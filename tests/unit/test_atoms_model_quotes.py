@@ -13,7 +13,7 @@ from lamina.atoms.model.quotes import Source
     ("text", "quote", "found"),
     [
         ("I use  Postgres\n16 here", "I use Postgres 16", "I use  Postgres\n16"),
-        ("it's “fine”, he said", 'it\'s "fine"', "it's “fine"),
+        ("it's “fine”, he said", 'it\'s "fine"', "it's “fine”"),
         ("it’s fine", "it's fine", "it’s fine"),
         ("I use Postgres 16.", '"I use Postgres 16"', "I use Postgres 16"),
         ("I use Postgres 16", "I use Postgres 16...", "I use Postgres 16"),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 
 from lamina.atoms.builtin import rules_en, rules_ja, rules_ko, rules_zh, when
-from lamina.atoms.builtin.hygiene import instructs_memory
+from lamina.atoms.builtin.hygiene import INSTRUCTS, is_suspicious
 from lamina.atoms.builtin.judgement import Judgement, Speaker
 from lamina.atoms.builtin.language import Language, language
 from lamina.atoms.builtin.sentences import Sentence, sentences
@@ -35,6 +35,7 @@ _AHEAD = re.compile(
 )
 _COMMAS = "，、,"
 _QUESTION = re.compile(r"[?？][\"'”’」』）)~!！\s]{0,8}$")
+_LINE = re.compile(r"\S[^\n]*")
 _ENTITY = re.compile(
     r"https?://[^\s<>\"'）)」]{3,200}"
     r"|(?:[\w.~-]{1,60}/){1,8}[\w.-]{1,60}"
@@ -47,7 +48,8 @@ MAX_ENTITIES = 8
 
 
 def extract(window: Sequence[Turn], context: Sequence[Turn] = ()) -> tuple[Atom, ...]:
-    """The atoms of `window`, oldest first. `context` are the turns before it: read for names, never a source."""
+    """The atoms of `window`, oldest first. `context`, the turns before it, is what a model is shown;
+    the rules judge each sentence by itself."""
     del context
     return tuple(atom for turn in window for atom in _of_turn(turn))
 
@@ -56,6 +58,9 @@ def _of_turn(turn: Turn) -> Iterator[Atom]:
     text = turn.text[:MAX_TURN_CHARS]
     if turn.kind == "stated":
         yield from _stated(turn, text)
+        return
+    if turn.kind == "tool" or turn.role in ("tool", "system"):
+        yield from _returned(turn, text)
         return
     base = parse(turn.time).date()
     kept = 0
@@ -70,10 +75,10 @@ def _of_turn(turn: Turn) -> Iterator[Atom]:
 
 
 def _of_sentence(turn: Turn, sentence: Sentence, spoken: Language, base: date) -> Iterator[Atom]:
-    if instructs_memory(sentence.text):
+    if is_suspicious(turn, sentence.text):
         yield _quarantined(turn, sentence, spoken)
         return
-    if turn.kind == "tool" or turn.role in ("tool", "system") or sentence.quoted:
+    if sentence.quoted:
         return
     for start, end in _clauses(sentence.text, spoken):
         atom = _of_clause(turn, sentence, start, end, spoken, base)
@@ -140,7 +145,7 @@ def _stated(turn: Turn, text: str) -> Iterator[Atom]:
     start = text.index(body)
     spoken = language(body, body)
     found = _RULES[spoken](body[:500], "user", turn.project)
-    harm = "it tries to instruct the memory itself" if instructs_memory(body[:2000]) else ""
+    harm = INSTRUCTS if is_suspicious(turn, body) else ""
     base = parse(turn.time).date()
     phrases = when.find(body[:2000], spoken, base, found.past if found else False)
     first, last = _validity(phrases)
@@ -164,6 +169,13 @@ def _stated(turn: Turn, text: str) -> Iterator[Atom]:
     )
 
 
+def _returned(turn: Turn, text: str) -> Iterator[Atom]:
+    """Nothing that a tool returned is a statement of anybody's; lines that would rule the memory are kept apart."""
+    attempts = (line for line in _LINE.finditer(text) if is_suspicious(turn, line.group()))
+    for line, _ in zip(attempts, range(MAX_ATOMS_A_TURN), strict=False):
+        yield _quarantined(turn, Sentence(line.group(), *line.span()), language(line.group(), text))
+
+
 def _quarantined(turn: Turn, sentence: Sentence, spoken: Language) -> Atom:
     return Atom(
         type="instruction",
@@ -172,7 +184,7 @@ def _quarantined(turn: Turn, sentence: Sentence, spoken: Language) -> Atom:
         subject=turn.name or turn.role,
         priority=0,
         language=spoken,
-        quarantine="it tries to instruct the memory itself",
+        quarantine=INSTRUCTS,
     )
 
 

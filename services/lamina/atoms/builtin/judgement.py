@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -22,3 +24,27 @@ class Judgement(Struct, frozen=True, kw_only=True):
     slot: str = ""
     value: str = ""
     past: bool = False
+
+
+Slots: TypeAlias = Sequence[tuple[re.Pattern[str], str]]
+"""A pattern whose first group that took part is the value, and the slot of that value."""
+_MOVES = ("user.home", "user.employer")
+
+
+def instruction(*, scene: bool, project: bool, never: bool) -> Judgement:
+    """A standing rule: bound to a scene, else to the project, else to nothing."""
+    scope: Scope = "scenario" if scene else "project" if project else "global"
+    return Judgement(type="instruction", priority=90, scope=scope, polarity=-1 if never else 1)
+
+
+def slotted(sentence: str, slots: Slots, *, dated: bool, past: bool) -> Judgement | None:
+    """The first of `slots` that the sentence fills. A dated change of home or employer is something that happened."""
+    for pattern, slot in slots:
+        found = pattern.search(sentence)
+        if found:
+            value = next(group for group in found.groups() if group)
+            happened = dated and slot in _MOVES
+            return Judgement(
+                type="episodic" if happened else "persona", priority=70, slot=slot, value=value, past=past
+            )
+    return None

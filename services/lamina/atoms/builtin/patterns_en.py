@@ -129,9 +129,6 @@ PREFERENCE = re.compile(
     F,
 )
 FAVOURITE = re.compile(r"\bmy (?:all[- ]time )?favou?rite\s+([\w-]+)(?:\s\w+)?\s+(?:is|are|was|has)\b", F)
-CHANGED = re.compile(
-    r"\b(?:i|we)(?:'ve| have)? (?:switched|moved over|changed|gone back|went back) (?:\w+ ){0,3}(?:to|from)\b", F
-)
 PERSONA = re.compile(
     r"\b(?:i|we)(?:'m| am|'re| are)\s+"
     + ADV
@@ -297,3 +294,4 @@ TOLD = re.compile(
     F,
 )
 DISLIKED = re.compile(r"\b(?:don't|can't|hate|dislike|no longer|detest|despise|do not|loathe)\b", F)
+AT = re.compile(r"\b(?:at|for|joined|with)\s")

@@ -5,9 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from lamina.atoms.builtin import patterns_en as p
-from lamina.atoms.builtin.judgement import Judgement, Speaker
-from lamina.knowledge import Scope
+from lamina.atoms.builtin.judgement import Judgement, Speaker, instruction, slotted
+
+_SLOTS = (
+    (p.NAME, "user.name"),
+    (p.HOME, "user.home"),
+    (p.BIRTHDAY, "user.birthday"),
+    (p.JOB, "user.job"),
+    (p.ALLERGY, "user.allergy"),
+)
+_EMPLOYMENT = ((p.EMPLOYER, "user.employer"),)
 
 
 def clauses(sentence: str) -> Iterator[tuple[int, int]]:
@@ -57,33 +67,20 @@ def _instruction(sentence: str, project: str) -> Judgement | None:
         r"^(?:i (?:want|need|'d like)|you (?:must|should|have))", sentence, p.F
     ):
         return None
-    scope: Scope = (
-        "scenario" if p.WHEN.search(sentence) else "project" if project and p.PROJECT.search(sentence) else "global"
+    return instruction(
+        scene=p.WHEN.search(sentence) is not None,
+        project=bool(project) and p.PROJECT.search(sentence) is not None,
+        never=p.LEAD_NEVER.search(sentence) is not None,
     )
-    never = p.LEAD_NEVER.search(sentence) is not None
-    return Judgement(type="instruction", priority=90, scope=scope, polarity=-1 if never else 1)
 
 
 def _person(sentence: str, past: bool) -> Judgement | None:
-    for pattern, slot in (
-        (p.NAME, "user.name"),
-        (p.HOME, "user.home"),
-        (p.BIRTHDAY, "user.birthday"),
-        (p.JOB, "user.job"),
-        (p.ALLERGY, "user.allergy"),
-    ):
-        found = pattern.search(sentence)
-        if found:
-            value = next((group for group in found.groups() if group), "").strip().casefold()
-            moved = slot == "user.home" and p.DATED.search(sentence)
-            return Judgement(type="episodic" if moved else "persona", priority=70, slot=slot, value=value, past=past)
-    dated = p.DATED.search(sentence)
-    found = p.EMPLOYER.search(sentence)
-    if found and re.search(r"\b(?:at|for|joined|with)\s", sentence):
-        value = (found.group(1) or found.group(2)).casefold()
-        return Judgement(
-            type="episodic" if dated else "persona", priority=70, slot="user.employer", value=value, past=past
-        )
+    dated = p.DATED.search(sentence) is not None
+    filled = slotted(sentence, _SLOTS, dated=dated, past=past)
+    if filled is None and p.AT.search(sentence):
+        filled = slotted(sentence, _EMPLOYMENT, dated=dated, past=past)
+    if filled is not None:
+        return replace(filled, value=filled.value.strip().casefold())
     found = p.FAVOURITE.search(sentence) or p.PREFERENCE.search(sentence)
     if found:
         value = "no" if p.DISLIKED.search(sentence) else "yes"

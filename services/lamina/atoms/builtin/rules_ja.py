@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lamina.atoms.builtin.judgement import Judgement, Speaker
-from lamina.knowledge import Scope
+from lamina.atoms.builtin.judgement import Judgement, Speaker, instruction, slotted
 
 _QUESTION = re.compile(
     r"[?？]|(?:です|ます|ません|でした|ました|でしょう|だろう|のだろう|んです|ですかね|ますかね)か(?:ね|な)?[。!！〜～笑w\s]*$|(?:かな|かなあ|かしら|だっけ|っけ|のかな)[。〜～ーw笑\s]*$|"
@@ -93,6 +92,13 @@ _ALLERGY = re.compile(r"([一-鿿ぁ-んァ-ヶ]{1,8}?)(?:の|に)?アレルギ�
 _LIKES = re.compile(
     r"(?:^|[、はも])?([一-鿿ぁ-んァ-ヶA-Za-z]{1,12}?)(?:が|は|も|の(?:ほう|方)が|って)?(?:あまり|けっこう|一番|とても|めっちゃ|すごく|大)?(好き|好み|嫌い|苦手)"
 )
+_SLOTS = (
+    (_NAME, "user.name"),
+    (_HOME, "user.home"),
+    (_ALLERGY, "user.allergy"),
+    (_EMPLOYER, "user.employer"),
+)
+_PET = re.compile(r"飼って|犬|猫|ペット")
 
 
 def asks(sentence: str) -> bool:
@@ -123,22 +129,20 @@ def judge(sentence: str, speaker: Speaker, project: str) -> Judgement | None:
 
 
 def _instruction(sentence: str, project: str) -> Judgement:
-    scope: Scope = (
-        "scenario" if _WHEN.search(sentence) else "project" if project and _PROJECT.search(sentence) else "global"
+    return instruction(
+        scene=_WHEN.search(sentence) is not None,
+        project=bool(project) and _PROJECT.search(sentence) is not None,
+        never=_DONT.search(sentence) is not None,
     )
-    return Judgement(type="instruction", priority=90, scope=scope, polarity=-1 if _DONT.search(sentence) else 1)
 
 
 def _person(sentence: str, past: bool) -> Judgement | None:
     dated = _DATED.search(sentence)
     habit = re.search(r"毎[週日朝晩月年]|いつも|普段|ふだん|週に", sentence)
-    slots = ((_NAME, "user.name"), (_HOME, "user.home"), (_ALLERGY, "user.allergy"), (_EMPLOYER, "user.employer"))
-    for pattern, slot in slots:
-        found = pattern.search(sentence)
-        if found and not (slot == "user.name" and re.search(r"飼って|犬|猫|ペット", sentence)):
-            value = next(group for group in found.groups() if group)
-            moved = dated is not None and slot in ("user.home", "user.employer")
-            return Judgement(type="episodic" if moved else "persona", priority=70, slot=slot, value=value, past=past)
+    slots = _SLOTS[1:] if _PET.search(sentence) else _SLOTS  # a pet's name is not the speaker's
+    filled = slotted(sentence, slots, dated=dated is not None, past=past)
+    if filled is not None:
+        return filled
     likes = _LIKES.search(sentence)
     if likes:
         value = "yes" if likes.group(2) in ("好き", "好み") and "じゃな" not in sentence else "no"

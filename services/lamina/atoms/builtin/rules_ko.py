@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lamina.atoms.builtin.judgement import Judgement, Speaker
-from lamina.knowledge import Scope
+from lamina.atoms.builtin.judgement import Judgement, Speaker, instruction, slotted
 
 _QUESTION = re.compile(
     r"(?:나요|가요|까요|ㄹ까|을까|니|냐|는지|던가|려나|ㄴ가|은가|는가|을래|ㄹ래|지\?|죠\?|거야\?)[?？.!~ㅋㅎㅠ\s]{0,12}$|"
@@ -95,6 +94,12 @@ _ALLERGY = re.compile(r"([가-힣]{1,8})\s?알레르기")
 _LIKES = re.compile(
     r"([가-힣A-Za-z]{1,12}?)(?:을|를|은|는|이|가|도)?\s?(?:진짜 |정말 |제일 |너무 |더 |별로 |안 )?(좋아|싫어|못 ?먹|안 ?먹|선호)"
 )
+_SLOTS = (
+    (_NAME, "user.name"),
+    (_HOME, "user.home"),
+    (_ALLERGY, "user.allergy"),
+    (_EMPLOYER, "user.employer"),
+)
 
 
 def asks(sentence: str) -> bool:
@@ -129,26 +134,18 @@ def judge(sentence: str, speaker: Speaker, project: str) -> Judgement | None:
 
 
 def _instruction(sentence: str, project: str) -> Judgement:
-    scope: Scope = (
-        "scenario" if _WHEN.search(sentence) else "project" if project and _PROJECT.search(sentence) else "global"
+    return instruction(
+        scene=_WHEN.search(sentence) is not None,
+        project=bool(project) and _PROJECT.search(sentence) is not None,
+        never=_NEVER.search(sentence) is not None,
     )
-    never = _NEVER.search(sentence) is not None
-    return Judgement(type="instruction", priority=90, scope=scope, polarity=-1 if never else 1)
 
 
 def _person(sentence: str, past: bool) -> Judgement | None:
     dated = _DATED.search(sentence)
-    for pattern, slot in (
-        (_NAME, "user.name"),
-        (_HOME, "user.home"),
-        (_ALLERGY, "user.allergy"),
-        (_EMPLOYER, "user.employer"),
-    ):
-        found = pattern.search(sentence)
-        if found:
-            value = next(group for group in found.groups() if group)
-            moved = dated is not None and slot in ("user.home", "user.employer")
-            return Judgement(type="episodic" if moved else "persona", priority=70, slot=slot, value=value, past=past)
+    filled = slotted(sentence, _SLOTS, dated=dated is not None, past=past)
+    if filled is not None:
+        return filled
     likes = _LIKES.search(sentence)
     if likes:
         value = "yes" if likes.group(2) in ("좋아", "선호") and "안 " not in likes.group() else "no"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lamina.atoms.builtin.judgement import Judgement, Speaker
-from lamina.knowledge import Scope
+from lamina.atoms.builtin.judgement import Judgement, Speaker, instruction, slotted
 
 _QUESTION = re.compile(
     r"[?？]|[吗嗎么麼呢吧][。.!！~～\s]*$|什么|什麼|怎么|怎麼|怎样|为啥|为什么|為什麼|哪[个裡里儿些位年天]|多少|几点|幾點|谁|誰|是不是|有没有|有沒有|能不能|要不要|会不会|會不會|可不可以|好不好|行不行|"
@@ -91,6 +90,12 @@ _ALLERGY = re.compile(r"对([一-鿿]{1,8}?)(?:严重|有点|特别)?(?:过敏|�
 _LIKES = re.compile(
     r"(不太?喜欢|不喜歡|喜欢|喜歡|讨厌|討厭|不爱|最爱|爱[吃喝看玩]|不吃|不喝|受不了|偏爱|更喜欢)([一-鿿A-Za-z]{1,10})"
 )
+_SLOTS = (
+    (_NAME, "user.name"),
+    (_HOME, "user.home"),
+    (_ALLERGY, "user.allergy"),
+    (_EMPLOYER, "user.employer"),
+)
 
 
 def asks(sentence: str) -> bool:
@@ -124,22 +129,19 @@ def _dated_task(sentence: str) -> bool:
 
 
 def _instruction(sentence: str, project: str) -> Judgement:
-    scope: Scope = (
-        "scenario" if _WHEN.search(sentence) else "project" if project and _PROJECT.search(sentence) else "global"
+    return instruction(
+        scene=_WHEN.search(sentence) is not None,
+        project=bool(project) and _PROJECT.search(sentence) is not None,
+        never=_NEVER.search(sentence) is not None,
     )
-    return Judgement(type="instruction", priority=90, scope=scope, polarity=-1 if _NEVER.search(sentence) else 1)
 
 
 def _person(sentence: str, past: bool) -> Judgement | None:
     dated = _DATED.search(sentence)
     habit = re.search(r"每[周週天月年晚早]|平时|平時|一般", sentence)
-    slots = ((_NAME, "user.name"), (_HOME, "user.home"), (_ALLERGY, "user.allergy"), (_EMPLOYER, "user.employer"))
-    for pattern, slot in slots:
-        found = pattern.search(sentence)
-        if found:
-            value = next(group for group in found.groups() if group)
-            moved = dated is not None and slot in ("user.home", "user.employer")
-            return Judgement(type="episodic" if moved else "persona", priority=70, slot=slot, value=value, past=past)
+    filled = slotted(sentence, _SLOTS, dated=dated is not None, past=past)
+    if filled is not None:
+        return filled
     likes = _LIKES.search(sentence)
     if likes and not (dated and not habit):
         value = "no" if re.match(r"不|讨厌|討厭|受不了", likes.group(1)) else "yes"

@@ -42,7 +42,8 @@ class Source:
         """The first place of `quote` outside of recalled blocks, else within one; None where it does not stand."""
         if not SHORTEST <= len(quote.strip()) <= LONGEST:
             return None
-        places = self._exact(quote) or self._exact(quote.strip(_EDGES)) or self._loosely(quote)
+        bare = quote.strip(_EDGES)
+        places = self._exact(quote) or self._loosely(quote) or self._exact(bare) or self._loosely(bare)
         return next((place for place in places if not place.recalled), places[0] if places else None)
 
     def _place(self, start: int, end: int) -> Place:
@@ -65,7 +66,7 @@ class Source:
         return found
 
     def _loosely(self, quote: str) -> list[Place]:
-        wanted = _loose(quote.strip(_EDGES))[0].strip()
+        wanted = _loose(quote)[0].strip()
         if len(wanted) < SHORTEST:
             return []
         if self._loose is None:

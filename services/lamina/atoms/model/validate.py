@@ -9,6 +9,7 @@ from datetime import date
 
 import msgspec
 
+from lamina.atoms.builtin.hygiene import INSTRUCTS, instructs_memory, is_suspicious
 from lamina.atoms.builtin.language import language
 from lamina.atoms.model.quotes import Source, is_quoted
 from lamina.atoms.model.schema import MAX_ATOMS, MAX_QUOTES, Item
@@ -113,8 +114,20 @@ class Checker:
             valid_from=valid_from,
             valid_to=valid_to,
             language=tongue,
-            quarantine=SUSPICIOUS if item.suspicious else "",
+            quarantine=self._quarantine(item, spans),
         )
+
+    def _quarantine(self, item: Item, spans: Sequence[Span]) -> str:
+        """A model that was talked round does not say so: the rules look at the quoted words, too."""
+        if item.suspicious:
+            return SUSPICIOUS
+        return INSTRUCTS if any(self._instructs(self._by_id[span.id], span) for span in spans) else ""
+
+    @staticmethod
+    def _instructs(turn: Turn, span: Span) -> bool:
+        said = turn.text[span.start : span.end]
+        own = turn.kind == "turn" and turn.role == "user" and not is_quoted(turn.text, span.start, span.end)
+        return is_suspicious(turn, said) if own else instructs_memory(said)
 
     def _spans(self, item: Item) -> tuple[Span, ...]:
         """The spans of the quotes that are found; the reason of the first that is not, where none is."""
