@@ -38,6 +38,12 @@ def test_a_named_person_speaks_for_themselves() -> None:
     assert (atom.subject, atom.slot, atom.value) == ("Tom", "user.employer", "halden bikes")
 
 
+def test_a_clause_without_a_subject_stays_with_the_one_before_it() -> None:
+    (atom,) = kept("The bug was a stale cache; fixed by clearing it on reload.", role="assistant", project="api")
+
+    assert atom.text == "Assistant: The bug was a stale cache; fixed by clearing it on reload."
+
+
 def test_a_question_is_not_kept_but_what_is_said_before_it_is() -> None:
     (atom,) = kept("I don't like energy gels at all, so what else could I eat?")
 

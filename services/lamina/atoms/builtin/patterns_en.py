@@ -10,8 +10,8 @@ ADV = (
     r"kinda|totally|only|currently|quite|never|absolutely|truly)\s+){0,2}"
 )
 CLAUSE = re.compile(
-    r"(?:,\s*|\s+)(?:and|but)\s+(?=(?:i|i'm|i've|we|we're|my|our|she|he|they|the)\b)|;\s+|,\s+(?=(?:i|i'm|"
-    r"i've|my|we)\s)",
+    r"(?:(?:,\s*|\s+)(?:and|but)\s+|;\s+)(?=(?:i|i'm|i've|we|we're|my|our|she|he|they|the)\b)|"
+    r",\s+(?=(?:i|i'm|i've|my|we)\s)",
     F,
 )
 TAIL_QUESTION = re.compile(

@@ -26,7 +26,7 @@ _SET_ASIDE_LINE = re.compile(
     r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|(?:INFO|DEBUG|WARN|WARNING|ERROR|TRACE)\b[ :\]]|[-=_*+]{3}|diff --git |@@ )"
 )
 _END = re.compile(
-    r"[.!?…]{1,16}[\"'”’)\]]{0,2}(?=\s|$)|[。！？!?…]{1,16}[」』”’）)\"']{0,2}|[;；](?=\s)|[~～ㅎㅋㅠㅜ]{2,40}(?=\s|$)"
+    r"[.!?…]{1,16}[\"'”’)\]]{0,2}(?=\s|$)|[。！？!?…]{1,16}[」』”’）)\"']{0,2}|；|[~～ㅎㅋㅠㅜ]{2,40}(?=\s|$)"
 )
 _NO_END = re.compile(
     r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|etc|e\.g|i\.e|fig|approx|inc|ltd|jr|sr|a\.m|p\.m|cf|al|est|u\.s|u\.k)|"
