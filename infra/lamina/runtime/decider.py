@@ -28,12 +28,14 @@ from lamina.runtime.following import Numbers
 from lamina.runtime.history import space_subject
 from lamina.runtime.index import Index
 from lamina.runtime.open_view import OpenView
-from lamina.runtime.spec import Due, Service, Unmade, Wanted
+from lamina.runtime.spec import Due, NotYet, Service, Unmade, Wanted
 from lamina.runtime.views import Views
 from lamina.times import from_micros, text_of
 
 S = TypeVar("S", bound=Struct)
 JITTER = 0.2
+NOT_YET_S = 0.5
+"""How long a decision is put off that must see what is not there yet."""
 log = get_logger()
 
 
@@ -170,6 +172,9 @@ class Decider(Generic[S]):
             async with self._slots:
                 if not self._stopping:
                     await self._decide(space)
+        except NotYet as error:
+            self._set_due(space, self._clock() + int(NOT_YET_S * 1e6))
+            log.debug("decide_not_yet", service=self._service.name, space=space, why=str(error))
         except (Transient, Closed) as error:  # the view was closed under us because it was damaged or replaced
             self._put_off(space, BACKOFF_S[0], error)
         except CODE_ERRORS as error:
@@ -220,7 +225,7 @@ class Decider(Generic[S]):
                 time=from_micros(self._clock()),
                 cause=inputs,
             )
-        except Closed:
+        except (Closed, NotYet):
             raise
         except Unmade as error:
             tried = replace(wanted, inputs=error.inputs or wanted.inputs)

@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from msgspec import Struct, field
 
 from lamina.config import Config
+from lamina.errors import Transient
 from lamina.events import Data, Event
 from lamina.store.driver import Row
 from lamina.store.view import Table, View
@@ -126,6 +127,13 @@ class Unmade(Exception):
         self.cause = cause
         self.tokens = tokens
         self.inputs = inputs
+
+
+class NotYet(Transient):
+    """What `act` raises where something it must see is not there yet, as another service's view that is behind.
+
+    The decision is put off a little: nothing is published, no attempt is counted, nothing failed.
+    """
 
 
 Fold: TypeAlias = Callable[[S, Recorded, Rows], tuple[S, Sequence[Change]]]
