@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -65,10 +66,12 @@ async def imported(turns: list[Turn]) -> dict[str, Any]:
     for the journal go on after it, and are waited for last."""
     with tempfile.TemporaryDirectory() as folder:
         path = log_of(turns, Path(folder))
-        async with daemon() as (home, _):
+        async with daemon() as (home, pid):
+            before = cpu_s(pid)
             start = time.perf_counter()
             await imports(path, home)
             took = time.perf_counter() - start
+            spent = {name: round(1e3 * (now - before[name]) / len(turns), 3) for name, now in cpu_s(pid).items()}
             async with Memory.open(space=SPACE, home=home.path) as memory:
                 hits = await memory.recall(turns[-1][2][:200], deadline_s=10)
                 assert hits.status == "found", hits
@@ -78,8 +81,20 @@ async def imported(turns: list[Turn]) -> dict[str, Any]:
         "turns": len(turns),
         "seconds": round(took, 2),
         "turns_per_s": round(len(turns) / took),
+        "cpu_s_per_1000_turns": spent,
         "all_services_settled_seconds": round(settled, 2),
     }
+
+
+def cpu_s(pid: int) -> dict[str, float]:
+    """Processor seconds used so far, by process; those of the importer once it has ended."""
+    used = {name: process_cpu_s(number) for name, number in processes(pid).items()}
+    return {**used, "importer": sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])}
+
+
+def process_cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def imports(path: Path, home: Home) -> None:

@@ -33,6 +33,18 @@ def test_tokens_are_short_folded_and_clean(value: str) -> None:
         token.encode()
 
 
+@given(
+    st.lists(ANY | st.sampled_from(["Running", "studies'", "getUserName", "(cats)", "서울에서"]), max_size=70).map(
+        " ".join
+    )
+)
+def test_terms_are_stemmed_tokens(value: str) -> None:
+    """terms, kept by the run and made by shorter ways, gives what stemming each token gives, at every call."""
+    expected = [text.stem(token) for token in text.tokens(value)]
+    assert text.terms(value) == text.terms(value) == expected
+    assert text.document("user", None, value, None).columns == (" ".join(expected), "")
+
+
 @given(ANY)
 def test_normalise_is_idempotent(value: str) -> None:
     """normalise gives a text that it leaves alone the next time, and that can be stored."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from lamina.text.tokens import INNER_SYMBOLS, is_cjk, terms
+from lamina.text.tokens import INNER_SYMBOLS, is_cjk, terms_line
 
 JOINED_WORDS = 60  # a turn and the one before it are searched together only if neither is longer
 _ROLES = frozenset({"user", "assistant", "tool", "system"})  # in every row, so they tell nothing apart
@@ -53,17 +53,18 @@ def document(role: str, name: str | None, text: str, previous: Previous | None) 
     those of a short previous turn, so that an answer is found by the words of its question. Pure; any text
     is accepted.
     """
-    own = terms(text)
+    own = terms_line(text)
     speaker = name or ("" if role in _ROLES else role)
-    line = " ".join(terms(speaker) + own)
+    line = " ".join(filter(None, (terms_line(speaker), own))) if speaker else own
     short = _words(own) <= JOINED_WORDS
     before = previous.text if previous is not None and short else ""
     return Entry((line, before), Previous(line if short else ""))
 
 
-def _words(own: list[str]) -> float:
-    """Return the length of a turn in words, alike for text with and without spaces."""
-    if len(own) <= JOINED_WORDS:
-        return len(own)
-    pairs = sum(1 for term in own if not term.isascii() and is_cjk(term))
-    return len(own) - (1 - _WORDS_PER_BIGRAM) * pairs
+def _words(line: str) -> float:
+    """Return the length of a turn in words, by its terms in a line, alike for text with and without spaces."""
+    count = line.count(" ") + 1 if line else 0
+    if count <= JOINED_WORDS or line.isascii():
+        return count
+    pairs = sum(1 for term in line.split(" ") if not term.isascii() and is_cjk(term))
+    return count - (1 - _WORDS_PER_BIGRAM) * pairs

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _LONGEST = 64
+_CACHED_WORDS = 1 << 15
 
 # The first word of a line stands for the rest, which no rule of endings can reach.
 _IRREGULAR_TABLE = """
@@ -58,6 +60,11 @@ def stem(word: str) -> str:
     """Return the stem of a folded English word of 3 to 63 letters, anything else as it is."""
     if not 2 < len(word) < _LONGEST or not (word.isascii() and word.isalpha()):
         return word
+    return _stem(word)
+
+
+@lru_cache(_CACHED_WORDS)
+def _stem(word: str) -> str:
     word = _IRREGULAR.get(word, word)
     for step in (_plurals, _past, _y, _step2, _step3, _step4, _final):
         word = step(word)

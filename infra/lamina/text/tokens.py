@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from operator import add
 
 from lamina.text.normalise import compose, fold
 from lamina.text.stem import stem
@@ -13,7 +13,7 @@ TOKEN_CHARS = 64  # a longer token is cut: nobody types it, and a base64 blob mu
 INNER_SYMBOLS = "_./+#@:&-"  # may stand inside a whole identifier, path, version or address
 _EDGES = "\"'.,;:!?()[]{}<>*`“”‘’…"  # never part of a token there: without them more words are met again
 _CACHED_CHARS = 32  # longer runs without a space are rarely met twice
-_CACHED_WORDS = 1 << 16
+_CACHED_RUNS = 1 << 16
 
 CJK = (
     "\u3005\u3006\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
@@ -39,20 +39,18 @@ def tokens(text: str) -> list[str]:
     1 to 64 characters long, and free of spaces, quotes, control characters and lone surrogates.
     Never raises.
     """
-    out: list[str] = []
-    for run in text.split():
-        word = run.strip(_EDGES)
-        out += _short(word) if len(word) <= _CACHED_CHARS else _tokens(word)
-    return out
+    return [token for run in text.split() for token in _tokens(run.strip(_EDGES))]
 
 
 def terms(text: str) -> list[str]:
     """Return `tokens(text)` with English endings cut: what the index holds and a query asks for."""
-    out: list[str] = []
-    for run in text.split():
-        word = run.strip(_EDGES)
-        out += _short_terms(word) if len(word) <= _CACHED_CHARS else map(stem, _tokens(word))
-    return out
+    line = terms_line(text)
+    return line.split(" ") if line else []
+
+
+def terms_line(text: str) -> str:
+    """Return `terms(text)` joined by single spaces, as a column of the index holds them."""
+    return " ".join(filter(None, map(_lines.__getitem__, text.split())))
 
 
 def is_cjk(token: str) -> bool:
@@ -60,28 +58,43 @@ def is_cjk(token: str) -> bool:
     return _IS_CJK.match(token) is not None
 
 
-@lru_cache(_CACHED_WORDS)
-def _short(run: str) -> tuple[str, ...]:
-    return tuple(_tokens(run))
+class _Lines(dict[str, str]):
+    """A run without spaces -> its terms in a line. Short runs are kept: looking one up costs no Python call."""
+
+    def __missing__(self, run: str) -> str:
+        line = _line(run.strip(_EDGES))
+        if len(run) <= _CACHED_CHARS:
+            if len(self) >= _CACHED_RUNS:
+                self.clear()
+            self[run] = line
+        return line
 
 
-@lru_cache(_CACHED_WORDS)
-def _short_terms(run: str) -> tuple[str, ...]:
-    return tuple(map(stem, _tokens(run)))
+_lines = _Lines()
+
+
+def _line(run: str) -> str:
+    if run.isascii() and run.isalpha() and run[1:].islower():  # most words: what follows comes to the same
+        return stem(run.lower()[:TOKEN_CHARS])
+    found: list[str] = []
+    for chunk in _CHUNK.findall(compose(run)):
+        found += _bigrams(chunk) if _IS_CJK.match(chunk) else map(stem, _words(chunk))
+    return " ".join(found)
 
 
 def _tokens(run: str) -> Iterator[str]:
     for chunk in _CHUNK.findall(compose(run)):
-        if _IS_CJK.match(chunk):
-            yield from _bigrams(chunk)
-        elif chunk.isalpha() and (len(chunk) == 1 or chunk[1:].islower()):
-            yield fold(chunk)[:TOKEN_CHARS]
-        else:
-            yield from _structured(chunk)
+        yield from _bigrams(chunk) if _IS_CJK.match(chunk) else _words(chunk)
 
 
-def _bigrams(run: str) -> list[str]:
-    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+def _bigrams(run: str) -> Iterable[str]:
+    return map(add, run, run[1:]) if len(run) > 1 else (run,)
+
+
+def _words(chunk: str) -> Iterable[str]:
+    if chunk.isalpha() and (len(chunk) == 1 or chunk[1:].islower()):
+        return (fold(chunk)[:TOKEN_CHARS],)
+    return _structured(chunk)
 
 
 def _structured(chunk: str) -> Iterator[str]:
