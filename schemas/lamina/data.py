@@ -29,7 +29,7 @@ Text: TypeAlias = str | Blob
 """A text where it is short, the blob that holds it where it is long."""
 
 
-class TurnRecorded(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TurnRecorded(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Somebody said something. `name` is who spoke where the role does not say it."""
 
     role: str

@@ -92,7 +92,7 @@ MAX_DEPTH = 64
 _NAMES = {kind: name for name, kind in TYPES.items()}
 
 
-class Event(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One event as it stands in the log. `data` is the JSON as received; `decode_data` gives its struct."""
 
     id: str

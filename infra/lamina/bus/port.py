@@ -27,7 +27,7 @@ Handler = Callable[[str, bytes], Awaitable[bytes]]
 Listener = Callable[[str, bytes], None]
 
 
-class Message(Struct, frozen=True):
+class Message(Struct, frozen=True, gc=False):
     """A stored message. `at_us` is its arrival at the log in microseconds since 1970, UTC."""
 
     seq: int

@@ -39,9 +39,10 @@ def decode_headers(block: bytes) -> dict[str, str] | None:
     """The headers of a block, without those of an atomic batch; None where none are left."""
     found: dict[str, str] = {}
     for line in block.decode("utf-8", "replace").split("\r\n")[1:]:
-        key, colon, value = line.partition(":")
-        if colon and not key.startswith("Nats-Batch-"):
-            found[key] = value.strip()
+        if not line.startswith("Nats-Batch-"):
+            key, colon, value = line.partition(":")
+            if colon:
+                found[key] = value.strip()
     return found or None
 
 

@@ -28,7 +28,7 @@ LEAST = 512
 """So much is held for readers that are about to meet the feed."""
 BULK = 32
 """From so many messages at once on there is more to do than to answer."""
-GIVE_WAY_S = 5.0
+GIVE_WAY_S = 30.0
 """How long a reader stands back for urgent ones, at most, before it gets what is held for it."""
 QUIET_S = 0.1
 """How long urgent readers must have had nothing to do before the others go on."""
@@ -191,7 +191,7 @@ class Feed:
 class FeedReader:
     """Reads from a feed what is held there, and for itself where the feed is elsewhere; see `lamina.bus.Reader`.
 
-    One that is not urgent is given nothing while an urgent one has much to do, for 5 s at most, and then much at
+    One that is not urgent is given nothing while an urgent one has much to do, for 30 s at most, and then much at
     once: the time of a process goes first to what callers wait for.
     """
 

@@ -14,7 +14,7 @@ from lamina.runtime.spec import Recorded
 _NOTHING = Recorded(seq=0, at_us=0, raw=b"")
 
 
-class Read(Message, frozen=True):
+class Read(Message, frozen=True, gc=False):
     """A message, and what stands in it. `space` is that of its subject; `blobs` are those that its data names."""
 
     space: str = ""

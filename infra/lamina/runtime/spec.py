@@ -25,7 +25,7 @@ Key: TypeAlias = tuple[str, Row]
 """(table, key values)."""
 
 
-class Recorded(Struct, frozen=True, kw_only=True):
+class Recorded(Struct, frozen=True, kw_only=True, gc=False):
     """A message of the log as fold sees it. `event` is None, and `error` says why, where it is no event.
 
     `data` is None for a type that this version does not know. `blobs` holds the bytes of the blobs that the
@@ -41,28 +41,28 @@ class Recorded(Struct, frozen=True, kw_only=True):
     blobs: Mapping[str, bytes] = field(default_factory=dict)
 
 
-class Put(Struct, frozen=True):
+class Put(Struct, frozen=True, gc=False):
     """Insert or replace the row with this key."""
 
     table: str
     row: Row
 
 
-class Add(Struct, frozen=True):
+class Add(Struct, frozen=True, gc=False):
     """Insert a row into a table without a key."""
 
     table: str
     row: Row
 
 
-class Drop(Struct, frozen=True):
+class Drop(Struct, frozen=True, gc=False):
     """Delete the row with this key; there need not be one."""
 
     table: str
     key: Row
 
 
-class Append(Struct, frozen=True):
+class Append(Struct, frozen=True, gc=False):
     """Append a line to a file of the ledger `log/`; a line that stands there already is not written again."""
 
     file: str

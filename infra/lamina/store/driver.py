@@ -24,6 +24,8 @@ Row: TypeAlias = tuple[Any, ...]
 T = TypeVar("T")
 
 BUSY_TIMEOUT_MS = 2_000
+WAL_PAGES = 4_000
+"""Pages in a write-ahead log before a commit brings them over: a larger one writes a page that changes often once."""
 WAL_RESET_FIXED = (3, 51, 3)
 
 
@@ -141,7 +143,7 @@ def connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
         else:
             _to_wal(db)
             db.execute("PRAGMA synchronous=NORMAL")
-            db.execute("PRAGMA wal_autocheckpoint=1000")
+            db.execute(f"PRAGMA wal_autocheckpoint={WAL_PAGES}")
     except driver.Error:
         db.close()
         raise

@@ -14,7 +14,7 @@ from lamina.events import MAX_BLOB_BYTES, Blob, Event, SessionEnded, ToolReturne
 from lamina.importer.records import Call, Part, Record, SessionEnd, Source, Turn
 
 
-class Prepared(Struct, frozen=True):
+class Prepared(Struct, frozen=True, gc=False):
     """An event ready to be published, the blobs that it names, and the record that it was made of."""
 
     record: Record

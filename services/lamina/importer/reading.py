@@ -41,7 +41,7 @@ Damage = (EOFError, gzip.BadGzipFile, zlib.error)
 """What a gzip stream that is cut short or changed raises."""
 
 
-class Document(Struct, frozen=True):
+class Document(Struct, frozen=True, gc=False):
     """One JSON value and where it stands. `number` tells documents of a file apart, from 1: the line where
     each line is a document, the position in a list, 1 for a file that is one document."""
 

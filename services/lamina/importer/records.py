@@ -13,7 +13,7 @@ from msgspec import Struct
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
 
-class Source(Struct, frozen=True):
+class Source(Struct, frozen=True, gc=False):
     """A place in a log: the file as it was named, the line (from 1) where the document begins, and the
     JSON path inside it."""
 
@@ -29,7 +29,7 @@ class Source(Struct, frozen=True):
         return f"{self.file}:{self.line}" + ("" if self.path == "$" else f" {self.path}")
 
 
-class Part(Struct, frozen=True):
+class Part(Struct, frozen=True, gc=False):
     """An image, a file, reasoning, or a piece of a kind unknown here: its bytes as they were, never dropped."""
 
     media_type: str
@@ -37,7 +37,7 @@ class Part(Struct, frozen=True):
     name: str = ""
 
 
-class Turn(Struct, frozen=True, kw_only=True):
+class Turn(Struct, frozen=True, kw_only=True, gc=False):
     """Somebody said something. `role` is one of `lamina.events.ROLES`; `turn_id` is the log's own id or one
     made from the conversation's id and the position. `time` is None where the log tells none."""
 
