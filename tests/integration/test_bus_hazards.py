@@ -457,8 +457,8 @@ class TestRights:
                        publish: {allow: ">", deny: ["$JS.API.CONSUMER.MSG.NEXT.>"]}, subscribe: ">"}}
                   ]
                 """
-                head, _, rest = super()._config(port).partition("  user:")
-                tail = rest[rest.index("}") :]
+                head, _, rest = super()._config(port).partition("  users: [")
+                tail = rest[rest.index("\n  ]\n") + len("\n  ]\n") :]
                 return head + users % self.credentials.password + tail
 
         server = Restricted(tmp_path)

@@ -43,13 +43,14 @@ class Connection(Client):
     lost every request under way raises `Lost` at once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, inbox: str = "_INBOX") -> None:
         super().__init__()
+        self.inbox = inbox
         self._loop = asyncio.get_running_loop()
         self._sinks: dict[int, Sink] = {}
         self._waiting: dict[bytes, tuple[asyncio.Future[Reply], frozenset[str]]] = {}
         self._token = count()
-        self._reply_prefix = f"_INBOX.{NUID().next().decode()}."
+        self._reply_prefix = f"{inbox}.{NUID().next().decode()}."
         self._denied_subscriptions: set[str] = set()
         self._flush_due = False
         self._last_error: Exception | None = None
@@ -229,13 +230,16 @@ class Connection(Client):
         if act == "subscription":
             self._denied_subscriptions.add(subject)
             return
+        told = False
         for future, subjects in list(self._waiting.values()):
             denied = next((one for one in subjects if one.lower() == subject), None)
             if denied is not None and not future.done():
                 future.set_exception(Denied(f"the credentials do not allow to publish to {denied}"))
+                told = True
         if subject in self.denials:
             self.denials[subject]()
-        _log.warning("the bus refused a publish", subject=subject)
+        elif not told:
+            _log.warning("the bus refused a publish", subject=subject)
 
     def _on_reply(self, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
         waiting = self._waiting.get(subject.rpartition(b".")[2])

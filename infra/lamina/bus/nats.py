@@ -23,7 +23,7 @@ from lamina.bus.connection import Connection, Lost
 from lamina.bus.port import Ack, Handler, Listener, Message, Outgoing, StreamInfo
 from lamina.bus.reader import NatsReader
 from lamina.bus.rpc import Heard, Served, ask
-from lamina.errors import Closed, Invalid, Timeout, Unavailable
+from lamina.errors import Closed, Denied, Invalid, Timeout, Unavailable
 from lamina.log import get_logger
 
 EPOCH_KEY = "lamina-epoch"
@@ -32,11 +32,15 @@ _log = get_logger()
 
 
 class Credentials(Struct, frozen=True, forbid_unknown_fields=True):
-    """How to log in: a user and password, or a `.creds` file (JWT and seed; needs the `nkeys` package)."""
+    """How to log in: a user and password, or a `.creds` file (JWT and seed; needs the `nkeys` package).
+
+    `inbox` is the prefix of the subjects on which this user may hear answers.
+    """
 
     user: str = ""
     password: str = ""
     creds_file: str = ""
+    inbox: str = "_INBOX"
 
     def __repr__(self) -> str:
         return f"Credentials(user={self.user!r}, creds_file={self.creds_file!r})"
@@ -57,9 +61,10 @@ async def connect(
     """Open a connection that from then on reconnects by itself, for ever, every 0.2 s.
 
     `Denied` for wrong credentials, `Unavailable` when no server answers in time, `Invalid` for malformed URLs
-    or credentials. The stream need not exist yet; until it was seen, `epoch` is empty.
+    or credentials. The stream need not exist yet; until it was seen, `epoch` is empty, and it stays so with
+    credentials that may not see it: those of a client of one space.
     """
-    connection = Connection()
+    connection = Connection(inbox=(credentials or Credentials()).inbox)
     options = {"name": name, **(credentials or Credentials()).options()}
     listed = [urls] if isinstance(urls, str) else list(urls)
     if not listed:
@@ -72,6 +77,8 @@ async def connect(
         await bus.info(timeout_s=timeout_s)
     except Unavailable:
         _log.debug("connected to a bus without the stream")
+    except Denied:
+        bus.direct = True
     except BaseException:
         await bus.close()
         raise
@@ -84,7 +91,8 @@ class NatsBus:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._epoch = ""
-        self._direct = False
+        self.direct = False
+        """Are messages read without asking the stream's leader?"""
         self._closed = False
         self._batches = Batches(connection)
         self._readers: set[NatsReader] = set()
@@ -131,6 +139,8 @@ class NatsBus:
 
     async def last(self, subject: str, *, timeout_s: float = 5.0) -> Message | None:
         subjects.check_pattern(subject)
+        if self.direct and not subjects.has_wildcard(subject):  # the subject is in the open, so it can be permitted
+            return _direct_answer(await self._api(f"{api.DIRECT_GET}.{subject}", {}, timeout_s))
         return await self._message({"last_by_subj": subject}, timeout_s)
 
     async def next(self, subject: str, after: int, *, timeout_s: float = 5.0) -> Message | None:
@@ -159,7 +169,7 @@ class NatsBus:
             raise error_of(answer.error, "looking at the stream")
         self._epoch = answer.config.get("metadata", {}).get(EPOCH_KEY, "")
         # a replica may be behind the leader, and then `last` would say that something is not there yet
-        self._direct = bool(answer.config.get("allow_direct")) and answer.config.get("num_replicas", 1) == 1
+        self.direct = bool(answer.config.get("allow_direct")) and answer.config.get("num_replicas", 1) == 1
         return answer
 
     async def erase(self, seq: int, *, timeout_s: float = 5.0) -> bool:
@@ -238,14 +248,9 @@ class NatsBus:
         return await self.connection.ask(subject, msgspec.json.encode(request), timeout_s=timeout_s)
 
     async def _message(self, which: Mapping[str, object], timeout_s: float) -> Message | None:
-        if not self._direct:
+        if not self.direct:
             return await self._message_by_api(which, timeout_s)
-        reply = await self._api(api.DIRECT_GET, which, timeout_s)
-        if reply.status == 404:
-            return None
-        if reply.status:
-            raise Unavailable(f"the bus gave no message: {reply.headers[9:80].decode(errors='replace')}")
-        return _direct_message(reply)
+        return _direct_answer(await self._api(api.DIRECT_GET, which, timeout_s))
 
     async def _message_by_api(self, which: Mapping[str, object], timeout_s: float) -> Message | None:
         reply = await self._api(api.MESSAGE_GET, which, timeout_s)
@@ -259,6 +264,14 @@ class NatsBus:
         found = answer.message
         at_us = times.micros(times.parse(found.time))
         return Message(found.seq, found.subject, found.data, at_us, wire.decode_headers(found.hdrs))
+
+
+def _direct_answer(reply: Reply) -> Message | None:
+    if reply.status == 404:
+        return None
+    if reply.status:
+        raise Unavailable(f"the bus gave no message: {reply.headers[9:80].decode(errors='replace')}")
+    return _direct_message(reply)
 
 
 def _direct_message(reply: Reply) -> Message:

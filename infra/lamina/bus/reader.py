@@ -60,7 +60,7 @@ class NatsReader:
         self._set_up: asyncio.Task[None] | None = None
         self._not_before = 0.0
         self._failure: LaminaError | None = None
-        self._inbox = f"_INBOX.{_nuid.next().decode()}"
+        self._inbox = f"{self._connection.inbox}.{_nuid.next().decode()}"
         self._sink = 0
         self._consumer = b""  # empty while there is none to rely on
         self._expected = 1  # the consumer sequence of the next message

@@ -11,6 +11,7 @@ from lamina.errors import LaminaError, Unavailable
 from lamina.log import get_logger
 
 SUBSCRIBE_S = 5.0
+INBOXES = b"_INBOX."
 
 _log = get_logger()
 
@@ -50,7 +51,7 @@ class Served:
             task.cancel()
 
     def _on_request(self, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
-        if reply:
+        if reply.startswith(INBOXES):  # else whoever asks would have us write where it may not
             task = asyncio.get_running_loop().create_task(self._run(subject.decode(), reply.decode(), data))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import errno
 import fcntl
-import json
 import os
 import secrets
 import signal
@@ -20,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from lamina.bus import process
+from lamina.bus.access import Grants, authorization, quoted
 from lamina.bus.monitor import monitored, wait_ready
 from lamina.bus.nats import Credentials
 from lamina.errors import Busy, Closed, Denied, DiskFull, Invalid, LaminaError, Timeout, Unavailable
@@ -71,6 +71,7 @@ class Server:
 
     def __init__(self, home: Path, *, changed: Callable[[str, str], None] | None = None) -> None:
         self.folder = home / "bus"
+        self.grants = Grants(self.folder)
         self._changed = changed or (lambda state, message: None)
         self._ports: Ports | None = None
         self._child: asyncio.subprocess.Process | None = None
@@ -133,6 +134,13 @@ class Server:
             self._watch = None
         await self._end_child()
         self._unlock()
+
+    def reload(self) -> None:
+        """Let the running child know the grants of now: who was revoked is disconnected, who is new may come in."""
+        if self.pid is not None:
+            port = int(self.url.rpartition(":")[2])
+            self._write(self._config_file, self._config(port))
+            os.kill(self.pid, signal.SIGHUP)
 
     # -- the child
 
@@ -248,25 +256,22 @@ class Server:
     def _config(self, port: int) -> str:
         """The server's configuration: one key a line, since its parser refuses inline maps without commas."""
         credentials = self.credentials
-        quoted = {
+        texts = {
             "listen": f"127.0.0.1:{port}",
             "http": "127.0.0.1:-1",
             "ports_file_dir": str(self.folder),
             "log_file": str(self.folder / "server.log"),
         }
-        lines = [f"{key}: {_quoted(value)}" for key, value in quoted.items()]
+        lines = [f"{key}: {quoted(value)}" for key, value in texts.items()]
         lines += [
             "server_name: lamina",
             "logfile_size_limit: 10MB",
             "logfile_max_num: 3",
             "max_payload: 1MB",
             "max_pending: 64MB",
-            "authorization {",
-            f"  user: {_quoted(credentials.user)}",
-            f"  password: {_quoted(credentials.password)}",
-            "}",
+            *authorization(credentials.user, credentials.password, self.grants.load()),
             "jetstream {",
-            f"  store_dir: {_quoted(str(self.folder))}",  # to which the server adds `jetstream`
+            f"  store_dir: {quoted(str(self.folder))}",  # to which the server adds `jetstream`
             "  sync_interval: always",
             "  max_mem_store: 64MB",
             "  max_file_store: 1TB",  # the stream's own max_bytes is the limit
@@ -305,11 +310,6 @@ class Server:
         if self._ports is None:
             raise Closed("the server was not started")
         return self._ports
-
-
-def _quoted(text: str) -> str:
-    """Text as the server's configuration quotes it: its escapes are those of JSON, but for \\u."""
-    return json.dumps(text, ensure_ascii=False)
 
 
 def read_credentials(path: Path) -> Credentials:

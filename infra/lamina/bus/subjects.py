@@ -38,6 +38,11 @@ def check_pattern(pattern: str) -> None:
         raise Invalid(f"{pattern[:200]!r} is no pattern: tokens of printable ASCII, `*`, or a last `>`")
 
 
+def has_wildcard(pattern: str) -> bool:
+    """Whether `pattern` covers more than one subject."""
+    return "*" in pattern or pattern.endswith(">")
+
+
 def check_filters(patterns: Sequence[str]) -> None:
     """`Invalid` unless these are one or more patterns, none overlapping another."""
     if not patterns:

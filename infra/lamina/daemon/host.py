@@ -51,6 +51,7 @@ class Daemon:
         self._stop = asyncio.Event()
         self._child: NatsServer | None = None
         self._mended_at = 0.0
+        self._grants_us = 0
         self.why_stopped = ""
 
     def stop(self, why: str) -> None:
@@ -125,6 +126,7 @@ class Daemon:
         if self._config.bus.url:
             return self._config.bus.url, "", self._config.bus.credentials
         server = NatsServer(self._home.path, changed=lambda state, text: log.info("server", state=state, text=text))
+        self._grants_us = server.grants.changed_us()
         await server.start()
         stack.push_async_callback(server.stop)
         self._child = server
@@ -146,6 +148,7 @@ class Daemon:
             monitor_url = self._child.monitor_url if self._child is not None else ""
             if self._child is not None and not self._stop.is_set():
                 runtime = self._told(runtime, self._child)
+                self._granted(self._child)
                 await self._mend(self._child)
             if monitor_url and not (self._home.bus / "credentials.json").exists():
                 self.stop("the bus folder is gone; the next start refills the log from the ledgers")
@@ -154,6 +157,18 @@ class Daemon:
                     idle_since = time.monotonic()
                 elif time.monotonic() - idle_since > self._idle_exit_s:
                     self.stop(f"nobody was connected for {self._idle_exit_s:.0f} s")
+
+    def _granted(self, server: NatsServer) -> None:
+        """Users that were added or revoked since the last look count from now on."""
+        now = server.grants.changed_us()
+        if now != self._grants_us:
+            try:
+                server.reload()
+            except (LaminaError, OSError) as error:
+                log.warning("grants_not_loaded", error=str(error))  # said again at the next look
+                return
+            self._grants_us = now
+            log.info("grants_loaded", users=len(server.grants.load()))
 
     def _told(self, runtime: Runtime, server: NatsServer) -> Runtime:
         """The runtime file says where the server is now: started again, its ports may be others."""

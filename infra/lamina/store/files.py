@@ -33,13 +33,14 @@ def translated_os(path: Path) -> Iterator[None]:
 _WRITES = count()  # two services of one process may write the same blob at once
 
 
-def write_atomic(path: Path, data: bytes) -> None:
-    """`path` holds `data` after this, or what it held before: temporary file, fsync, rename, fsync of the folder."""
+def write_atomic(path: Path, data: bytes, *, mode: int = 0o666) -> None:
+    """`path` holds `data` after this, or what it held before: temporary file, fsync, rename, fsync of the folder.
+    `mode` is that of the file, less the process's umask."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{next(_WRITES)}.tmp")
     with translated_os(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with temporary.open("wb") as file:
+            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())

@@ -22,7 +22,7 @@ from lamina.client.recalled import Given, asked, merged, widened
 from lamina.client.redact import Redactor
 from lamina.client.stubs import stub_text, waiting_part
 from lamina.client.targets import corrigible, undoable
-from lamina.errors import Invalid, LaminaError, Timeout, Transient, Unavailable
+from lamina.errors import Denied, Invalid, LaminaError, Timeout, Transient, Unavailable
 from lamina.events import (
     Blob,
     Event,
@@ -337,8 +337,16 @@ class Memory:
         self._published = True
         if ack is not None and ack.duplicate:
             with contextlib.suppress(Transient):  # the views keep the first of an id, whatever this answer were
-                await check_same(self._link.bus, ack.seq, event)
+                await self._check_same(ack.seq, event)
         return Accepted(id, ack.seq if ack is not None else None)
+
+    async def _check_same(self, seq: int, event: Event) -> None:
+        """`Conflict` when the log holds other content under this id. Who may not read the log asks the journal."""
+        try:
+            await check_same(self._link.bus, seq, event)
+        except Denied:
+            await self.ask("settled", Settled(timeout_s=ASK_S, layers=("journal",), min_seq=seq), Position, 2 * ASK_S)
+            await self._known(event)
 
     async def _known(self, event: Event) -> Accepted | None:
         """An id of the caller's that the space holds already: the first event's position, or `Conflict`.
