@@ -1,384 +1,293 @@
 """Time phrases of Korean, Chinese and Japanese, resolved against the day they were said.
 
-The three build them alike: a word for a day; a word for a week, month or year, with a part of it behind; a number
-with a unit and "before" or "after"; a date of the calendar. One reader serves all, each language is a table.
+The three build them alike: an anchor (a year, a month, a week, a day, a number of them before or after) and behind it
+a part of that (`next year` `spring`, `March` `3rd`, `last week` `Friday`). One reader serves all; a language is a
+table of words (`dates_ko`, `dates_zh`, `dates_ja`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
-
-from msgspec import Struct
+from typing import Literal, TypeAlias
 
 from lamina.atoms.builtin import spans_of_time as span
+from lamina.atoms.builtin.dates_ja import JA
+from lamina.atoms.builtin.dates_ko import KO
+from lamina.atoms.builtin.dates_words import T, Words, number, plain
+from lamina.atoms.builtin.dates_zh import ZH
 from lamina.atoms.builtin.language import Language
-from lamina.atoms.builtin.spans_of_time import Range, When
+from lamina.atoms.builtin.spans_of_time import Range, Side, When
 
-
-class _Table(Struct, frozen=True, kw_only=True):
-    """The words of one language: each maps to how many days, weeks, months or years it is away."""
-
-    days: Mapping[str, int]
-    weeks: Mapping[str, int]
-    months: Mapping[str, int]
-    years: Mapping[str, int]
-    weekdays: Mapping[str, int]
-    weekend: str
-    of: str
-    year: str
-    month: str
-    day: str
-    counts: Mapping[str, int]
-    units: Mapping[str, str]
-    spans: Mapping[str, tuple[int, str]]
-    before: str
-    after: str
-    since: str
-    every: str
-
-
-_HAN_COUNTS = {
-    "一": 1, "二": 2, "两": 2, "兩": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10,
-    "十一": 11, "十二": 12, "半": 0,
-}  # fmt: skip
-_ZH_DAYS = {
-    name: number for number, names in enumerate(("一", "二", "三", "四", "五", "六", "日天")) for name in names
-}
-
-_TABLES: dict[Language, _Table] = {
-    "ko": _Table(
-        days={
-            "그끄저께": -3,
-            "그저께": -2,
-            "그제": -2,
-            "엊그제": -2,
-            "어제": -1,
-            "어젯밤": -1,
-            "간밤": -1,
-            "오늘": 0,
-            "오늘밤": 0,
-            "내일모레": 2,
-            "내일": 1,
-            "모레": 2,
-            "글피": 3,
-        },
-        weeks={
-            "지지난 ?주": -2,
-            "저저번 ?주": -2,
-            "지난 ?주": -1,
-            "저번 ?주": -1,
-            "이번 ?주": 0,
-            "금주": 0,
-            "다다음 ?주": 2,
-            "다음 ?주": 1,
-            "담주": 1,
-            "차주": 1,
-        },
-        months={
-            "지지난 ?달": -2,
-            "지난 ?달": -1,
-            "저번 ?달": -1,
-            "이번 ?달": 0,
-            "이달": 0,
-            "다다음 ?달": 2,
-            "다음 ?달": 1,
-        },
-        years={
-            "재작년": -2,
-            "작년": -1,
-            "지난 ?해": -1,
-            "올해": 0,
-            "금년": 0,
-            "올(?= ?[봄여가겨])": 0,
-            "내후년": 2,
-            "내년": 1,
-        },
-        weekdays={f"{name}요일": number for number, name in enumerate("월화수목금토일")},
-        weekend="말",
-        of=" ?",
-        year=" ?년",
-        month=" ?월",
-        day=" ?일",
-        counts={
-            "한": 1,
-            "두": 2,
-            "세": 3,
-            "석": 3,
-            "네": 4,
-            "넉": 4,
-            "다섯": 5,
-            "여섯": 6,
-            "일곱": 7,
-            "여덟": 8,
-            "아홉": 9,
-            "열": 10,
-            "일": 1,
-            "이": 2,
-            "삼": 3,
-            "사": 4,
-            "오": 5,
-            "육": 6,
-            "칠": 7,
-            "팔": 8,
-            "구": 9,
-            "십": 10,
-        },
-        units={"일": "d", "날": "d", "주일": "w", "주": "w", "개월": "m", "달": "m", "년": "y", "해": "y"},
-        spans={
-            "하루": (1, "d"),
-            "이틀": (2, "d"),
-            "사흘": (3, "d"),
-            "나흘": (4, "d"),
-            "닷새": (5, "d"),
-            "열흘": (10, "d"),
-            "보름": (15, "d"),
-            "반년": (6, "m"),
-        },
-        before=" ?전(?!까지|부|체|화|문|에는 없)",
-        after=" ?(?:후|뒤|있다가|이따가)(?!부터)",
-        since="부터",
-        every="매주 ?|마다",
-    ),
-    "zh": _Table(
-        days={
-            "大前天": -3,
-            "前天": -2,
-            "昨天": -1,
-            "昨日": -1,
-            "昨晚": -1,
-            "昨夜": -1,
-            "今天": 0,
-            "今日": 0,
-            "今晚": 0,
-            "今早": 0,
-            "今晨": 0,
-            "大后天": 3,
-            "后天": 2,
-            "明天": 1,
-            "明日": 1,
-            "明早": 1,
-            "明晚": 1,
-            "後天": 2,
-        },
-        weeks={
-            "上上个?(?:周|星期|礼拜)": -2,
-            "上个?(?:周|星期|礼拜|週)": -1,
-            "(?:这|本)个?(?:周|星期|礼拜|週)": 0,
-            "下下个?(?:周|星期|礼拜)": 2,
-            "下个?(?:周|星期|礼拜|週)": 1,
-        },
-        months={"上上个?月": -2, "上个?月": -1, "这个?月": 0, "本月": 0, "下下个?月": 2, "下个?月": 1},
-        years={"前年": -2, "去年": -1, "今年": 0, "后年": 2, "明年": 1},
-        weekdays={
-            **_ZH_DAYS,
-            **{f"{head}{name}": number for head in ("周", "星期", "礼拜", "週") for name, number in _ZH_DAYS.items()},
-        },
-        weekend="(?:周?末)",
-        of="的? ?",
-        year=" ?年",
-        month=" ?月(?!份额)",
-        day=" ?[日号號]",
-        counts=_HAN_COUNTS,
-        units={
-            "天": "d",
-            "日": "d",
-            "周": "w",
-            "个星期": "w",
-            "星期": "w",
-            "个礼拜": "w",
-            "礼拜": "w",
-            "个月": "m",
-            "年": "y",
-        },
-        spans={"半年": (6, "m"), "半个月": (15, "d")},
-        before=" ?(?:之前|以前|前)(?!端|台|后|提|面|景|往|途)",
-        after=" ?(?:之后|以后|后)(?!端|台|面|来|续)",
-        since="(?:以来|起|开始)",
-        every="每个?",
-    ),
-    "ja": _Table(
-        days={
-            "一昨日": -2,
-            "おととい": -2,
-            "昨日": -1,
-            "きのう": -1,
-            "昨夜": -1,
-            "昨晩": -1,
-            "ゆうべ": -1,
-            "今日": 0,
-            "きょう": 0,
-            "本日": 0,
-            "今朝": 0,
-            "けさ": 0,
-            "今夜": 0,
-            "今晩": 0,
-            "明後日": 2,
-            "あさって": 2,
-            "明日": 1,
-            "あした": 1,
-        },
-        weeks={"先々週": -2, "先週": -1, "今週": 0, "再来週": 2, "来週": 1},
-        months={"先々月": -2, "先月": -1, "今月": 0, "再来月": 2, "来月": 1},
-        years={"一昨年": -2, "おととし": -2, "去年": -1, "昨年": -1, "今年": 0, "ことし": 0, "再来年": 2, "来年": 1},
-        weekdays={f"{name}曜日?": number for number, name in enumerate("月火水木金土日")},
-        weekend="(?:の?週?末)",
-        of="の?",
-        year=" ?年",
-        month=" ?月",
-        day=" ?日",
-        counts=_HAN_COUNTS,
-        units={"日": "d", "週間": "w", "週": "w", "[ヶケか箇カ]月": "m", "年": "y"},
-        spans={"半年": (6, "m"), "一昨昨日": (3, "d"), "1日": (1, "d")},
-        before="(?:ほど|くらい|ぐらい)?前(?!後|回|提|方|向|者|面)",
-        after="(?:ほど|くらい|ぐらい)?後(?!ろ|半|で|輩)",
-        since="(?:から|以来)",
-        every="毎週?",
-    ),
-}
+Grain: TypeAlias = Literal["year", "month", "week", "day"]
+Found: TypeAlias = tuple[Range | None, Grain]
+_WORDS: Mapping[Language, Words] = {"ko": KO, "zh": ZH, "ja": JA}
 
 
 def _any(words: Mapping[str, object]) -> str:
-    return "|".join(sorted(words, key=len, reverse=True))
+    return "|".join(key.replace(" ", " ?") for key in sorted(words, key=len, reverse=True))
 
 
-def _pattern(table: _Table) -> re.Pattern[str]:
-    md = rf"(?P<{{m}}>\d{{{{1,2}}}}){table.month}(?:{table.of}(?P<{{d}}>\d{{{{1,2}}}}){table.day})?"
-    return re.compile(
-        "|".join(
-            (
-                r"(?P<iso>(?<!\d)(?:19|20)\d\d[-./]\d{1,2}[-./]\d{1,2})(?!\d)",
-                rf"(?P<full>(?<!\d)(?P<y1>(?:19|20)\d\d){table.year}(?:{table.of}{md.format(m='m1', d='d1')})?)",
-                rf"(?P<year>(?P<y2>{_any(table.years)})(?:{table.of}{md.format(m='m2', d='d2')})?)",
-                rf"(?P<month>(?P<mo>{_any(table.months)})(?:{table.of}(?P<d3>\d{{1,2}}){table.day})?)",
-                rf"(?P<week>(?P<we>{_any(table.weeks)})(?:{table.of}(?:(?P<wd>{_any(table.weekdays)})|(?P<wk>{table.weekend})))?)",
-                rf"(?P<span>(?P<sn>{_any(table.spans)})(?:(?P<sb>{table.before})|{table.after}))",
-                rf"(?P<away>(?P<n>\d{{1,4}}|{_any(table.counts)}) ?(?P<u>{_any(table.units)})"
-                rf"(?:(?P<b>{table.before})|{table.after}))",
-                rf"(?P<md>(?<!\d){md.format(m='m4', d='d4')})",
-                rf"(?P<nth>(?<![\d.:/-])(?P<d5>\d{{1,2}}){table.day})(?!간|째|동안|치|가|間|目|程|ほど|以|内|後|前|之|后|多|常|志|報|报|本| ?(?:전|후|뒤|만에))",
-                rf"(?P<day>{_any(table.days)})",
-                rf"(?P<wday>(?P<ev>{table.every})?(?P<wn>{_any({k: v for k, v in table.weekdays.items() if len(k) > 1})}))",
-            )
-        )
-    )
-
-
-_PATTERNS: dict[Language, re.Pattern[str]] = {name: _pattern(table) for name, table in _TABLES.items()}
-_WORDS = {
-    name: {
-        kind: [(re.compile(word), number) for word, number in sorted(words.items(), key=lambda pair: -len(pair[0]))]
-        for kind, words in (
-            ("years", table.years),
-            ("months", table.months),
-            ("weeks", table.weeks),
-            ("weekdays", table.weekdays),
-        )
+def _anchor(w: Words) -> re.Pattern[str]:
+    kinds = {
+        "iso": r"(?<!\d)(?P<iy>(?:19|20)\d\d)(?P<sep>[-./])(?P<im>\d{1,2})(?P=sep)(?P<id>\d{1,2})(?!\d)",
+        "full": rf"(?<![\d.])(?:{w.full_year})",
+        "fiscal": rf"(?P<fy>{_any(w.years)}|(?:19|20)\d\d{w.year})(?:{w.fiscal})" if w.fiscal else "(?!)",
+        "year": f"(?P<yw>{_any(w.years)})",
+        "month": f"(?P<mw>{_any(w.months)})",
+        "week": f"(?P<ww>{_any(w.weeks)})",
+        "quarter": f"(?P<qw>{_any(w.quarters)})",
+        "span": rf"(?P<sw>{_any(w.spans)})(?:(?P<sb>{w.before})|{w.after})",
+        "passed": rf"(?:{w.passing})(?P<pn>{w.number}) ?(?P<pu>{_any(w.units)})(?!{w.before})"
+        if w.passing
+        else "(?!)",
+        "away": rf"(?:{w.amount} ?(?P<au>{_any(w.units)})(?P<half>{w.half})?)(?:(?P<ab>{w.before})|{w.after})",
+        "near": rf"(?P<nw>{_any(w.near)})(?:(?P<nd>{_any(w.bare_weekdays)})|(?P<ne>{w.weekend})|(?P<ny>{_any(w.yearly)})"
+        rf"|(?P<nm>\d{{1,2}}){w.month}(?:{w.of}(?P<nmd>\d{{1,2}}){w.day})?|(?P<nn>\d{{1,2}}){w.day})",
+        "md": rf"(?<![\d.:/]){w.month_number}",
+        "slash": rf"(?<![\d./:-])(?P<sm>1[0-2]|0?[1-9])/(?P<sd>3[01]|[12]\d|0?[1-9])(?:{w.slash})",
+        "nth": rf"(?<![\d.:/-]){w.nth}",
+        "bare": f"(?:{w.bare_before})(?P<bw>{_any(w.bare)})",
+        "day": f"(?:{w.word_before})(?P<dw>{_any(w.days)})(?:{w.word_after})",
+        "wday": rf"(?:{w.weekday_before})(?P<vw>{_any(w.bare_weekdays)})(?:{w.weekday_after})",
+        "wend": rf"(?:{w.bare_weekend})",
+        "yearly": rf"(?:(?P<rw>{_any(w.yearly)})(?:{w.season_after})|(?P<hw>{_any(w.holidays)})(?:{w.holiday_after}))",
     }
-    for name, table in _TABLES.items()
-}
-_SINCE = {name: re.compile(table.since) for name, table in _TABLES.items()}
-_HINT = {
-    "ko": re.compile("[일달주년해제늘레피말틀흘\\d]"),
-    "zh": re.compile("[天日年月周週期拜晚夜早晨号\\d]"),
-    "ja": re.compile("[日年月週夜晩朝曜う]|おと|あさ|あし|けさ|ことし|\\d"),
-}
+    return re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in kinds.items()))
 
 
-def find(text: str, language: Language, base: date, past: bool) -> Iterator[When]:
-    """The time phrases of a sentence; `past` tells on which side a bare weekday or month lies."""
+def _parts(w: Words) -> dict[Grain, re.Pattern[str]]:
+    of, num = w.of, w.calendar_number
+    return {
+        "year": re.compile(
+            rf"{of}(?:(?P<m>{num}){w.month}|(?P<y>{_any({**w.yearly, **w.holidays})})|(?P<q>{w.quarter})|(?P<p>{_any(w.year_parts)}))"
+        ),
+        "month": re.compile(rf"{of}(?:(?P<d>{num}){w.day}|(?P<p>{_any(w.month_parts)}))"),
+        "week": re.compile(
+            rf"{of}(?:(?P<w>{_any(w.weekdays)})(?:{w.weekday_after})|(?P<e>{w.weekend})|(?P<p>{_any(w.week_parts)}))"
+        ),
+    }
+
+
+_ANCHORS = {name: _anchor(words) for name, words in _WORDS.items()}
+_PARTS = {name: _parts(words) for name, words in _WORDS.items()}
+_HINT = {name: re.compile(words.hint) for name, words in _WORDS.items()}
+_SINCE = {name: re.compile(words.since) for name, words in _WORDS.items()}
+_DEADLINE = {name: re.compile(words.deadline) for name, words in _WORDS.items()}
+_EVERY = {
+    name: (re.compile(f"(?:{words.every_before})$"), re.compile(words.every_after)) for name, words in _WORDS.items()
+}
+_MAX_EVERY_CHARS = 6
+
+
+def find(text: str, language: Language, base: date, told: Callable[[int], Side]) -> Iterator[When]:
+    """The time phrases of a sentence, ages, durations and habits left out.
+
+    `told` tells on which side of `base` a day lies that is named alone, of the character where it is named.
+    """
     if not _HINT[language].search(text):
         return
-    table = _TABLES[language]
-    for found in _PATTERNS[language].finditer(text):
-        kind = found.lastgroup if found.lastgroup in _KINDS else next(k for k in _KINDS if found.group(k) is not None)
-        days = _KINDS[kind](found, table, language, base, past)
-        if days is not None:
-            absolute = kind in ("iso", "full")
-            open_ = _SINCE[language].match(text, found.end()) is not None
-            yield When(found.start(), found.end(), *days, absolute=absolute, open=open_)
+    words, parts = _WORDS[language], _PARTS[language]
+    before, after = _EVERY[language]
+    at = 0
+    while (found := _ANCHORS[language].search(text, at)) is not None:
+        at = max(found.end(), found.start() + 1)
+        kind = str(found.lastgroup)
+        days, grain = _KINDS[kind](found, words, base, told(found.start()))
+        end = found.end()
+        while days is not None and grain != "day" and (piece := parts[grain].match(text, end)) is not None:
+            deadline = _DEADLINE[language].match(text, piece.end()) is not None
+            days, grain = _narrowed(piece, words, days, deadline=deadline)
+            end = piece.end()
+        if kind == "bare" and days is not None and _DEADLINE[language].match(text, end):
+            days = (days[1], days[1])
+        at = max(at, end)
+        habit = before.search(text, max(0, found.start() - _MAX_EVERY_CHARS), found.start()) or after.match(text, end)
+        if days is not None and not habit:
+            open_ = _SINCE[language].match(text, end) is not None
+            yield When(found.start(), end, *days, absolute=kind in ("iso", "full"), open=open_)
 
 
-def _value(language: Language, kind: str, word: str) -> int:
-    return next(number for pattern, number in _WORDS[language][kind] if pattern.fullmatch(word))
+def _narrowed(piece: re.Match[str], w: Words, days: Range, *, deadline: bool) -> Found:
+    groups = piece.groupdict()
+    year = days[0].year
+    if groups.get("m"):
+        return span.month(year, number(groups["m"])), "month"
+    if groups.get("d"):
+        return span.exact(year, days[0].month, number(groups["d"])), "day"
+    if groups.get("y"):
+        return span.in_year(year, _lookup({**w.yearly, **w.holidays}, groups["y"])), "day"
+    if groups.get("q"):
+        return span.quarter(year, _quarter(groups["q"])), "day"
+    if groups.get("w"):
+        return span.day(days[0], _lookup(w.weekdays, groups["w"])), "day"
+    if groups.get("e"):
+        return span.weekend(days[0], 0), "day"
+    parts = {**w.year_parts, **w.month_parts, **w.week_parts}
+    if (days[1] - days[0]).days > 31:
+        parts = dict(w.year_parts)
+    found = span.part(days, _lookup(parts, groups["p"]))
+    if found and deadline:
+        found = (found[1], found[1])
+    return found, "day"
 
 
-def _iso(found: re.Match[str], table: _Table, language: Language, base: date, past: bool) -> Range | None:
-    year, month, day = re.split(r"[-./]", found["iso"])
-    return span.exact(int(year), int(month), int(day))
+def _lookup(words: Mapping[str, T], said: str) -> T:
+    """The value of a word, whatever blanks stand in it."""
+    return plain(words)[said.replace(" ", "")]
 
 
-def _of_year(year: int, month: str | None, day: str | None) -> Range | None:
-    if month is None:
-        return span.year(year)
-    return span.exact(year, int(month), int(day)) if day else span.month(year, int(month))
+def _quarter(said: str) -> int:
+    return number(re.sub(r"[^\d一二三四]", "", said))
 
 
-def _full(found: re.Match[str], table: _Table, language: Language, base: date, past: bool) -> Range | None:
-    return _of_year(int(found["y1"]), found["m1"], found["d1"])
+def _iso(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    return span.exact(int(found["iy"]), int(found["im"]), int(found["id"])), "day"
 
 
-def _year(found: re.Match[str], table: _Table, language: Language, base: date, past: bool) -> Range | None:
-    return _of_year(base.year + _value(language, "years", found["y2"]), found["m2"], found["d2"])
+def _full(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    return span.year(w.year_of(found["full"])), "year"
 
 
-def _month(found: re.Match[str], table: _Table, language: Language, base: date, past: bool) -> Range | None:
-    year, month = span.months_after(base, _value(language, "months", found["mo"]))
-    return span.exact(year, month, int(found["d3"])) if found["d3"] else span.month(year, month)
+def _fiscal(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    said = found["fy"]
+    # The fiscal year that is on began in April; in January "last year" of accounts is still the one before it.
+    began = base.year if base.month >= 4 else base.year - 1
+    year = int(said[:4]) if said[:4].isdecimal() else began + _lookup(w.years, said)
+    return span.in_year(year, (4, 1, 3, 31)), "day"
 
 
-def _week(found: re.Match[str], table: _Table, language: Language, base: date, past: bool) -> Range | None:
-    weeks = _value(language, "weeks", found["we"])
-    if found["wd"]:
-        return span.weekday(base, weeks, _value(language, "weekdays", found["wd"]))
-    return span.weekend(base, weeks) if found["wk"] else span.week(base, weeks)
+def _year(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    return span.year(base.year + _lookup(w.years, found["yw"])), "year"
 
 
-def _span(found: re.Match[str], table: _Table, language: Language, base: date, past: bool) -> Range | None:
-    number, unit = table.spans[found["sn"]]
-    return span.ago(base, -number if found["sb"] else number, unit)
+def _month(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    return span.month(*span.months_after(base, _lookup(w.months, found["mw"]))), "month"
 
 
-def _away(found: re.Match[str], table: _Table, language: Language, base: date, past: bool) -> Range | None:
-    number = int(found["n"]) if found["n"].isdecimal() else table.counts[found["n"]]
-    unit = next(value for pattern, value in table.units.items() if re.fullmatch(pattern, found["u"]))
-    return span.ago(base, -number if found["b"] else number, unit) if number else None
+def _week(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    return span.week(base, _lookup(w.weeks, found["ww"])), "week"
 
 
-def _month_day(found: re.Match[str], table: _Table, language: Language, base: date, past: bool) -> Range | None:
-    return span.nearest_year(base, int(found["m4"]), int(found["d4"]) if found["d4"] else None, past)
+def _of_quarter(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    return span.quarter(base.year, (base.month + 2) // 3 + _lookup(w.quarters, found["qw"])), "day"
 
 
-def _nth(found: re.Match[str], table: _Table, language: Language, base: date, past: bool) -> Range | None:
-    """A day of the month named without its month: the nearest one on the side that is told of."""
-    for months in (0, -1) if past else (0, 1):
-        day = span.exact(*span.months_after(base, months), int(found["d5"]))
-        if day and (day[0] <= base if past else day[0] >= base):
-            return day
-    return None
+def _span(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    count, unit = _lookup(w.spans, found["sw"])
+    return span.ago(base, -count if found["sb"] else count, unit), "day"
 
 
-def _day(found: re.Match[str], table: _Table, language: Language, base: date, past: bool) -> Range | None:
-    return span.day(base, table.days[found["day"]])
+def _passed(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    return span.ago(base, number(found["pn"]), _lookup(w.units, found["pu"])), "day"
 
 
-def _weekday(found: re.Match[str], table: _Table, language: Language, base: date, past: bool) -> Range | None:
-    if found["ev"]:
-        return None  # every Monday is a habit
-    return span.near(base, _value(language, "weekdays", found["wn"]), past)
+def _away(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    said = next(value for key, value in found.groupdict().items() if key.startswith("an") and value)
+    count, unit = number(said), _lookup(w.units, found["au"])
+    if unit == "hm" or (found["half"] and unit in ("m", "y")):
+        count, unit = (count * 12 + 6, "m") if unit == "y" else (count * 30 + 15, "d")
+    return (span.ago(base, -count if found["ab"] else count, unit) if count else None), "day"
 
 
-_KINDS = {
+def _near(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    """`last Friday`, `this summer`, `next 15th`: the word says on which side."""
+    where, weeks = _lookup(w.near, found["nw"])
+    if found["nd"]:
+        day = _lookup(w.weekdays, found["nd"])
+        near = span.near(base, day, where) if where < 0 or not weeks else None
+        return near or span.weekday(base, where, day), "day"
+    if found["ne"]:
+        return (span.near_weekend(base, -1) if where < 0 else span.weekend(base, where)), "day"
+    if found["nn"]:
+        return span.nth(base, int(found["nn"]), where or side), "day"
+    if found["ny"]:
+        return _of_side(base, _lookup(w.yearly, found["ny"]), where), "day"
+    month, day_ = int(found["nm"]), int(found["nmd"] or 0)
+    if not 1 <= month <= 12:
+        return None, "day"
+    return _of_side(base, (month, day_ or 1, month, day_ or 31), where), "day"
+
+
+def _of_side(base: date, when: span.Yearly, where: Side) -> Range | None:
+    if where == 0:
+        on = span.in_year(base.year - 1, when)
+        return on if on and on[1] >= base else span.in_year(base.year, when)
+    return span.over(base, when) if where < 0 else span.to_come(base, when)
+
+
+def _month_day(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    month = number(found["mn"])
+    day_ = number(found["mdn"]) if found["mdn"] else None
+    days = span.nearest_year(base, month, day_, side)
+    return days, "day" if day_ else "month"
+
+
+def _slash(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    return span.nearest_year(base, int(found["sm"]), int(found["sd"]), side), "day"
+
+
+def _nth(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    return span.nth(base, number(found["dn"]), side), "day"
+
+
+def _bare(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    """`the end of the month`, `the beginning of the year`: of the one that is on, or the nearest on its side."""
+    unit, part = _lookup(w.bare, found["bw"])
+    if unit in ("week", "next week"):
+        week = span.week(base, int(unit == "next week"))
+        return (span.part(week, part) if week else None), "day"
+    if unit == "month":
+        for away in (0, -1) if side < 0 else (0, 1):
+            month = span.month(*span.months_after(base, away))
+            days = span.part(month, part) if month else None
+            if days and (days[0] <= base if side < 0 else days[1] >= base):
+                return days, "day"
+        return None, "day"
+    for away in (0, -1) if side < 0 else (0, 1):
+        year = span.year(base.year + away)
+        days = span.part(year, part) if year else None
+        if days and (days[0] <= base if side < 0 else days[1] >= base):
+            return days, "day"
+    return None, "day"
+
+
+def _day(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    return span.day(base, _lookup(w.days, found["dw"])), "day"
+
+
+def _weekday(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    return span.near(base, _lookup(w.bare_weekdays, found["vw"]), side), "day"
+
+
+def _weekend(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    return span.near_weekend(base, side), "day"
+
+
+def _yearly(found: re.Match[str], w: Words, base: date, side: Side) -> Found:
+    said = found["rw"] or found["hw"]
+    return span.yearly(base, _lookup({**w.yearly, **w.holidays}, said), side), "day"
+
+
+_KINDS: dict[str, Callable[[re.Match[str], Words, date, Side], Found]] = {
     "iso": _iso,
     "full": _full,
+    "fiscal": _fiscal,
     "year": _year,
     "month": _month,
     "week": _week,
+    "quarter": _of_quarter,
     "span": _span,
+    "passed": _passed,
     "away": _away,
+    "near": _near,
     "md": _month_day,
+    "slash": _slash,
     "nth": _nth,
+    "bare": _bare,
     "day": _day,
     "wday": _weekday,
+    "wend": _weekend,
+    "yearly": _yearly,
 }

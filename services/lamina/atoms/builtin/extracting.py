@@ -11,7 +11,6 @@ from lamina.atoms.builtin.hygiene import INSTRUCTS, is_suspicious
 from lamina.atoms.builtin.judgement import Judgement, Speaker
 from lamina.atoms.builtin.language import Language, language
 from lamina.atoms.builtin.sentences import Sentence, sentences
-from lamina.atoms.builtin.spans_of_time import When
 from lamina.atoms.turns import Turn
 from lamina.knowledge import MAX_ATOM_CHARS, Atom, Span
 from lamina.times import parse
@@ -27,12 +26,6 @@ _RULES: Mapping[Language, Callable[[str, Speaker, str], Judgement | None]] = {
     "ja": rules_ja.judge,
 }
 _ASKS: Mapping[Language, Callable[[str], bool]] = {"ko": rules_ko.asks, "zh": rules_zh.asks, "ja": rules_ja.asks}
-# Something was settled about a day to come: the verb tells of the past, the day lies ahead.
-_AHEAD = re.compile(
-    r"改(?:到|在)(?=\S{0,3}[\d下明后後周週本一二三四五六七八九十])|改为|改成\s?\d|推迟|延到|延期|提前到|定在|定于|约在|约了|预约|订了|截止|之前(?:要|必|得)|必须|"
-    r"に変更|になりました|になった|に延び|延期|予約|予定|まで|締|リリースは|リリース日|入れた|取れた|"
-    r"예약|미뤘|미뤄|연기|변경|잡혔|잡았|잡아|마감|까지|오픈은|출시는|예정|하기로|가기로"
-)
 _COMMAS = "，、,"
 _QUESTION = re.compile(r"[?？][\"'”’」』）)~!！\s]{0,8}$")
 _LINE = re.compile(r"\S[^\n]*")
@@ -109,17 +102,16 @@ def _of_clause(turn: Turn, sentence: Sentence, start: int, end: int, spoken: Lan
     found = _RULES[spoken](text, _speaker(turn), turn.project)
     if found is None or (found.type == "instruction" and turn.role == "assistant"):
         return None
-    past = found.past and not _AHEAD.search(text)
-    phrases = when.find(text, spoken, base, past)
+    phrases = when.find(text, spoken, base)
     said = when.resolved(text, phrases)
-    first, last = _validity(phrases)
+    first, last = when.validity(text, spoken, phrases)
     if (
         not phrases
         and found.type in ("episodic", "work_fact", "work_task")
         and (start, end) != (0, len(sentence.text))
     ):
-        around = when.find(sentence.text, spoken, base, past)
-        first, last = _validity(around if len(around) == 1 else ())
+        around = when.find(sentence.text, spoken, base)
+        first, last = when.validity(sentence.text, spoken, around if len(around) == 1 else ())
     return Atom(
         type=found.type,
         text=f"{_who(turn)}: {said}"[:MAX_ATOM_CHARS],
@@ -147,8 +139,8 @@ def _stated(turn: Turn, text: str) -> Iterator[Atom]:
     found = _RULES[spoken](body[:500], "user", turn.project)
     harm = INSTRUCTS if is_suspicious(turn, body) else ""
     base = parse(turn.time).date()
-    phrases = when.find(body[:2000], spoken, base, found.past if found else False)
-    first, last = _validity(phrases)
+    phrases = when.find(body[:2000], spoken, base)
+    first, last = when.validity(body[:2000], spoken, phrases)
     yield Atom(
         type=found.type if found else "persona",
         text=when.resolved(body[:MAX_ATOM_CHARS], tuple(p for p in phrases if p.end <= MAX_ATOM_CHARS))[
@@ -196,13 +188,6 @@ def _speaker(turn: Turn) -> Speaker:
 
 def _who(turn: Turn) -> str:
     return turn.name or turn.role.capitalize()
-
-
-def _validity(phrases: Sequence[When]) -> tuple[str, str]:
-    if not phrases:
-        return "", ""
-    first = phrases[0]
-    return first.first.isoformat(), "" if first.open or first.first == first.last else first.last.isoformat()
 
 
 def _entities(text: str) -> tuple[str, ...]:

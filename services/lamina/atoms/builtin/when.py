@@ -2,22 +2,72 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from datetime import date
+from functools import partial
+
+from msgspec.structs import replace
 
 from lamina.atoms.builtin import dates_cjk, dates_en
 from lamina.atoms.builtin.language import Language
 from lamina.atoms.builtin.spans_of_time import When
+from lamina.atoms.builtin.tense import MOVED, side
 
 MAX_PHRASES = 8
+_ASCII_DIGITS = {0xFF10 + digit: str(digit) for digit in range(10)} | {0xFF0F: "/"}
+_JOINED: Mapping[Language, re.Pattern[str]] = {
+    "en": re.compile(r",?\s{0,2}(?:to|through|thru|until|till|-|–|—|and)\s{0,2}(?:the\s)?"),
+    "ko": re.compile(r"(?:부터|에서|\s?[~∼〜-]\s?)\s{0,2}"),
+    "zh": re.compile(r"\s?(?:到|至|[~～—-])\s?"),
+    "ja": re.compile(r"(?:から|\s?[~～〜-]\s?)、?\s?"),
+}
+_LAST_DAY: Mapping[Language, re.Pattern[str]] = {
+    "en": re.compile(r"(\d{1,2})(?:st|nd|rd|th)?\b(?![:.]?\d| ?(?:am|pm|%))"),
+    "ko": re.compile(r"(\d{1,2}) ?일"),
+    "zh": re.compile(r"(\d{1,2}) ?[日号號]"),
+    "ja": re.compile(r"(\d{1,2}) ?日(?!間)"),
+}
+# Of two days the new one counts: what was put off, and what was settled one day about another.
+_SETTLED: Mapping[Language, re.Pattern[str]] = {
+    "en": re.compile(
+        rf"\b(?:{MOVED}|(?:postponed|rescheduled|delayed|deferred|agreed|decided|confirmed|announced|told|booked|scheduled|originally)\b)",
+        re.IGNORECASE,
+    ),
+    "ko": re.compile(
+        r"미뤄|미뤘|연기|변경|옮겼|옮겨|옮기|바뀌|바꿨|바꾸|당겨|당겼|앞당|늦춰|잡았|잡혔|예약|기로|확정|정했|대신|원래"
+    ),
+    "zh": re.compile(
+        r"改[到在为成至期]|推迟|推遲|延[到期后]|提前|调到|挪到|换到|定在|定于|预约|約|约|决定|通知|原定|原来|本来"
+    ),
+    "ja": re.compile(
+        r"変更|延期|延び|ずれ|ずら|前倒|移動|になりました|になった|決ま|決め|予約|ことにし|もともと|当初|元々"
+    ),
+}
 
 
-def find(text: str, language: Language, base: date, past: bool) -> tuple[When, ...]:
+def find(text: str, language: Language, base: date) -> tuple[When, ...]:
     """The time phrases of the sentence `text`, said on the day `base`, in order and at most `MAX_PHRASES`.
 
-    `past` says whether the sentence tells of the past: on which side of `base` a bare weekday or month lies.
+    The tense of the words around it says on which side of `base` a weekday, a day or a month lies that is named alone.
     """
-    found = dates_en.find(text, base, past) if language == "en" else dates_cjk.find(text, language, base, past)
-    return tuple(when for _, when in zip(range(MAX_PHRASES), found, strict=False))
+    said = text.translate(_ASCII_DIGITS)
+    told = partial(side, said, language)
+    found = dates_en.find(said, base, told) if language == "en" else dates_cjk.find(said, language, base, told)
+    return tuple(_spans(said, language, (when for _, when in zip(range(MAX_PHRASES), found, strict=False))))
+
+
+def validity(text: str, language: Language, phrases: tuple[When, ...]) -> tuple[str, str]:
+    """The first and last day that a statement is about; the last is empty where it is one day, or goes on."""
+    if not phrases:
+        return "", ""
+    chosen = phrases[0]
+    if len(phrases) > 1 and _SETTLED[language].search(text):
+        chosen = (
+            max(phrases[1:], key=lambda when: when.first) if phrases[0].first < phrases[-1].first else phrases[-1]
+        )
+    last = "" if chosen.open or chosen.first == chosen.last else chosen.last.isoformat()
+    return chosen.first.isoformat(), last
 
 
 def resolved(text: str, phrases: tuple[When, ...]) -> str:
@@ -29,3 +79,38 @@ def resolved(text: str, phrases: tuple[When, ...]) -> str:
             parts += [text[at : when.end], f" ({when.text()})"]
             at = when.end
     return "".join([*parts, text[at:]])
+
+
+def _spans(text: str, language: Language, phrases: Iterable[When]) -> Iterable[When]:
+    """Two days that a `from ... to ...` joins are one span; the second may be a bare number."""
+    held: When | None = None
+    for when in phrases:
+        joined = held and _JOINED[language].fullmatch(text, held.end, when.start)
+        if held and joined and _is_span(held, when) and not _SETTLED[language].search(text):
+            held = replace(held, end=when.end, last=when.last, open=False, absolute=held.absolute and when.absolute)
+            continue
+        if held:
+            yield _to_number(text, language, held)
+        held = when
+    if held:
+        yield _to_number(text, language, held)
+
+
+def _is_span(first: When, second: When) -> bool:
+    return first.last <= second.first and (second.first - first.last).days < 3_700
+
+
+def _to_number(text: str, language: Language, when: When) -> When:
+    if when.first != when.last:
+        return when
+    joined = _JOINED[language].match(text, when.end)
+    number = (
+        joined and not joined.group().strip(" ,").startswith("and") and _LAST_DAY[language].match(text, joined.end())
+    )
+    if not number or not when.first.day < int(number[1]) <= 28 + 3:
+        return when
+    try:
+        last = when.first.replace(day=int(number[1]))
+    except ValueError:
+        return when
+    return replace(when, end=number.end(), last=last, open=False)
