@@ -105,9 +105,14 @@ class ScenarioEdited(FileEdited, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class MemoryForgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Erased on request: ids only, never the text and never the pattern that found them."""
+    """Erased on request: ids only, never the text and never the pattern that found them.
+
+    `ids` are those of what was said and of all that was decided over it. `numbers` are the highest numbers of the
+    decisions among them, by step: no later decision takes one of these again.
+    """
 
     ids: tuple[str, ...]
+    numbers: dict[str, int] = {}
 
 
 class MemoryUndone(Struct, frozen=True, kw_only=True, omit_defaults=True):

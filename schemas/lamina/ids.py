@@ -96,13 +96,18 @@ def rpc_subject(space_token: str, verb: str) -> str:
     return f"{SUBJECT_ROOT}.rpc.{lane(space_token)}.{space_token}.{verb}"
 
 
+def forget_subject(space_token: str) -> str:
+    """`lamina.do.<lane>.<space>.forget`: where the daemon of the space's node takes requests to forget."""
+    return f"{SUBJECT_ROOT}.do.{lane(space_token)}.{space_token}.forget"
+
+
 def applied_subject(space_token: str, service: str) -> str:
     """`lamina.applied.<lane>.<space>.<service>`: says, best effort, that a view has moved on."""
     return f"{SUBJECT_ROOT}.applied.{lane(space_token)}.{space_token}.{service}"
 
 
 def space_of(subject: str) -> str:
-    """The space token of an event, blob, rpc or applied subject; `Invalid` for any other subject."""
+    """The space token of an event, blob, rpc, do or applied subject; `Invalid` for any other subject."""
     parts = subject.split(".")
     if len(parts) < 5 or parts[0] != SUBJECT_ROOT:
         raise Invalid(f"{subject!r} names no space")

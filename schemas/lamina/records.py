@@ -132,3 +132,35 @@ class Link(Struct, frozen=True, kw_only=True):
     made: tuple[str, ...] = ()
     note: str = ""
     by: str = ""
+
+
+class Receipt(Struct, frozen=True, kw_only=True):
+    """What was forgotten, or with `dry_run` would be: ids and counts, never a text and never a pattern.
+
+    `said` counts what was said by event type, `derived` the decisions that were made over it or tell of it; what
+    those held of other sources is derived again. `ids` are those of both, the first 10,000. `messages` were erased
+    in the log, `lines` in ledgers and outboxes, `blobs` in both places; `files` were removed, `vectors` dropped and
+    `views` folded anew.
+
+    Then `looked_for` pieces of the erased texts were looked for in `in_messages` messages of the space and `in_files`
+    files of the home (pieces that something else still says are left out); `found` says where one still stands, and
+    `unseen` what could not be looked at.
+    """
+
+    space: str
+    dry_run: bool
+    said: dict[str, int]
+    derived: dict[str, int]
+    ids: tuple[str, ...]
+    messages: int = 0
+    lines: int = 0
+    blobs: int = 0
+    files: int = 0
+    vectors: int = 0
+    views: tuple[str, ...] = ()
+    looked_for: int = 0
+    in_messages: int = 0
+    in_files: int = 0
+    found: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
+    seconds: float = 0.0

@@ -34,7 +34,7 @@ class Known(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class KnownIds(Struct, frozen=True, kw_only=True):
-    """id -> (seq, sha256 of its data), for those that are known."""
+    """id -> (seq, sha256 of its data), for those that are known; (0, "") for those that were erased on request."""
 
     ids: dict[str, tuple[int, str]]
 
@@ -178,6 +178,25 @@ class Chain(Struct, frozen=True, kw_only=True):
     """From the item asked for down to its events; empty when nothing has this id."""
 
     links: tuple[Link, ...]
+
+
+class Forget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to be forgotten, said in exactly one way; answered by `records.Receipt`.
+
+    `events` are event ids, `turns` the callers' own ids of turns and calls, `nodes` those of tool results. `between`
+    are the first and the last event time. `matches` are texts that what was said contains, `entities` names that it
+    speaks of as whole words; both whatever their case. With `dry_run` nothing is changed.
+    """
+
+    events: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+    between: tuple[datetime, datetime] | None = None
+    matches: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    all: bool = False
+    dry_run: bool = False
 
 
 class Atoms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

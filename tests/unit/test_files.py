@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lamina.errors import Busy, Conflict, Denied, Invalid
 from lamina.runtime import Append, DropFile, WriteFile
-from lamina.runtime.files import SpaceFiles, line_seq
+from lamina.runtime.files import SpaceFiles, ledger_lock, line_seq
 from lamina.store.driver import Damaged
 from lamina.store.files import AppendFile, translated_os, write_atomic
 
@@ -148,8 +148,7 @@ class TestSpaceFiles:
 
     def test_a_held_ledger_is_busy(self, files: SpaceFiles, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("lamina.runtime.files.LOCK_S", 0.0)
-        other = SpaceFiles(files.root, "epoch")
-        with other._ledger_lock(), pytest.raises(Busy):
+        with ledger_lock(files.root / "log"), pytest.raises(Busy):
             files.apply([append(1)])
         files.apply([append(1)])
         files.close()

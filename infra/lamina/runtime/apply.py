@@ -7,7 +7,6 @@ lock, read the position, skip what is applied, fold, write files, write rows and
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Generic, TypeVar
@@ -17,10 +16,21 @@ from msgspec import Struct
 
 from lamina import events
 from lamina.errors import Invalid, LaminaError, Permanent
-from lamina.events import DeadDropped, DeadRetried, StepFailed
-from lamina.ids import derived_id
+from lamina.events import DeadDropped, DeadRetried, MemoryForgotten, StepFailed
 from lamina.runtime.files import SpaceFiles
-from lamina.runtime.spec import Add, Append, Change, Drop, DropFile, Key, Put, Recorded, Service, WriteFile
+from lamina.runtime.spec import (
+    Add,
+    Append,
+    Change,
+    Drop,
+    DropFile,
+    Key,
+    Put,
+    Recorded,
+    Service,
+    WriteFile,
+    dead_id,
+)
 from lamina.store.driver import Row, driver
 from lamina.store.view import Table
 from lamina.times import micros, parse
@@ -144,7 +154,10 @@ class Batch(Generic[S]):
         needed = self._load(overlay, new)
         state = before.state
         files: list[Append | WriteFile | DropFile] = []
+        erased = Erased(db)
         for recorded, keys in zip(new, needed, strict=True):
+            if recorded.id in erased:
+                continue
             if recorded.event is None and not self._service.malformed:
                 _park(db, recorded, recorded.error)
                 continue
@@ -152,7 +165,10 @@ class Batch(Generic[S]):
             try:
                 decision = self._decision(recorded)
                 if decision is not None and decision.n <= _last_n(db, decision.step):
-                    _refuse(db, recorded, decision)
+                    _refuse(db, recorded, decision, f"decision {decision.n} came second")
+                    continue
+                if decision is not None and any(id in erased for id in decision.inputs):
+                    _refuse(db, recorded, decision, "made over what was erased meanwhile")
                     continue
                 for table, key in self._service.needs(recorded) if keys is None else keys:
                     overlay.load(table, key)
@@ -165,6 +181,8 @@ class Batch(Generic[S]):
                     self._count_unfoldable(db, recorded, decision, error)
                 continue
             _settle(db, self._service, recorded, taken=bool(changes) or folded != state)
+            if isinstance(recorded.data, MemoryForgotten):
+                erased.add(self._service, recorded.data)
             state = folded
             if recorded.error:
                 _park(db, recorded, recorded.error)
@@ -292,24 +310,38 @@ def _last_n(db: sqlite3.Connection, step: str) -> int:
     return row[0] if row else 0
 
 
-def _refuse(db: sqlite3.Connection, recorded: Recorded, decision: events.Decision) -> None:
+class Erased:
+    """The ids that were erased on request, as a view knows them: they stay dead, whoever publishes them again. A
+    decision that was erased has had its number, so that none is ever made under its id again."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._any = db.execute("SELECT 1 FROM erased LIMIT 1").fetchone() is not None
+
+    def __contains__(self, id: str) -> bool:
+        return self._any and self._db.execute("SELECT 1 FROM erased WHERE id = ?", (id,)).fetchone() is not None
+
+    def add(self, service: Service[Any], data: MemoryForgotten) -> None:
+        self._db.executemany("INSERT OR IGNORE INTO erased VALUES(?)", [(id,) for id in data.ids])
+        self._any = True
+        for step, n in data.numbers.items():
+            if _own_step(service, step) and _last_n(self._db, step) < n < MAX_N:
+                self._db.execute("INSERT OR REPLACE INTO decided VALUES(?, ?, 0)", (step, n))
+
+
+def _refuse(db: sqlite3.Connection, recorded: Recorded, decision: events.Decision, why: str) -> None:
     """The rule that makes the first decision in the log win: a late rival changes nothing, and is counted."""
     event = recorded.event
     assert event is not None  # noqa: S101 - there is no decision without an event
     db.execute(
         "INSERT OR REPLACE INTO refused VALUES(?, ?, ?, ?, ?)",
-        (recorded.seq, event.id, event.type, f"decision {decision.n} came second", _tokens(event)),
+        (recorded.seq, event.id, event.type, why, _tokens(event)),
     )
 
 
 def _write_failed(db: sqlite3.Connection, step: str, n: int, attempt: int, at_us: int, error: str) -> None:
     text = error[:MAX_ERROR_CHARS]
     db.execute("INSERT OR REPLACE INTO failed VALUES(?, ?, ?, ?, ?)", (step, n, attempt, at_us, text))
-
-
-def dead_id(event_id: str, raw: bytes) -> str:
-    """What a parked message is called: its event's id, or one made of its bytes where it is no event."""
-    return event_id or derived_id("malformed", hashlib.sha256(raw).hexdigest())
 
 
 def _settle(db: sqlite3.Connection, service: Service[Any], recorded: Recorded, *, taken: bool) -> None:

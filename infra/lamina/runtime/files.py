@@ -32,6 +32,25 @@ def ledger_epoch(root: Path) -> str | None:
     return "" if lines else None
 
 
+@contextmanager
+def ledger_lock(folder: Path, patience_s: float | None = None) -> Iterator[None]:
+    """One writer of the ledger in `folder` at a time, or `Busy`. The view's lock is not enough: while a view is
+    rebuilt beside the old one, two processes may write the same ledger under two different databases."""
+    with translated_os(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    wait_s = LOCK_S if patience_s is None else patience_s
+    try:
+        until = time.monotonic() + wait_s
+        while not _flocked(handle):
+            if time.monotonic() > until:
+                raise Busy(f"{folder}: another process has been writing the ledger for {wait_s:.0f} s")
+            time.sleep(LOOK_S)
+        yield
+    finally:
+        os.close(handle)
+
+
 class _Seq(Struct):
     seq: int
 
@@ -59,7 +78,7 @@ class SpaceFiles:
         for change in last.values():  # of what a batch does to one file only the end is ever seen
             self._place(change)
         if lines:
-            with self._ledger_lock():
+            with ledger_lock(self.root / "log"):
                 self._append(lines, held)
 
     def _place(self, change: WriteFile | DropFile) -> None:
@@ -77,24 +96,6 @@ class SpaceFiles:
         if self._open is None or self._open.changed() or self._newest() != self._open.path:
             self._mend()
         return self._tail_seq
-
-    @contextmanager
-    def _ledger_lock(self) -> Iterator[None]:
-        """One writer of the ledger at a time. The view's lock is not enough: while a view is rebuilt beside the
-        old one, two processes may write the same ledger under two different databases."""
-        folder = self.root / "log"
-        with translated_os(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            until = time.monotonic() + LOCK_S
-            while not _flocked(handle):
-                if time.monotonic() > until:
-                    raise Busy(f"{folder}: another process has been writing the ledger for {LOCK_S:.0f} s")
-                time.sleep(LOOK_S)
-            yield
-        finally:
-            os.close(handle)
 
     def check_ledger(self, held: int) -> None:
         """`Damaged` when lines up to `held` were in the ledger once and are no more."""

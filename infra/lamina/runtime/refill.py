@@ -19,9 +19,9 @@ from lamina.errors import Invalid
 from lamina.home import Home
 from lamina.ids import event_subject
 from lamina.log import get_logger
-from lamina.runtime.apply import dead_id
 from lamina.runtime.files import ledger_epoch
 from lamina.runtime.history import ARRIVED, Line, ledger_lines, space_subject
+from lamina.runtime.spec import dead_id
 from lamina.store.files import sync_folder, translated_os
 from lamina.times import micros, parse
 

@@ -24,16 +24,7 @@ from lamina.store.view import View
 class ScratchFiles(StagedFiles):
     """Files that are never placed: what is staged in the end is what differs. The ledger is left alone."""
 
-    def __init__(self, root: Path, epoch: str, folder: Path) -> None:
-        super().__init__(root, epoch, folder)
-        self.made: set[str] = set()
-
     def apply(self, changes: Sequence[Append | WriteFile | DropFile], *, held: int = 0) -> None:
-        for change in changes:
-            if isinstance(change, WriteFile):
-                self.made.add(change.path)
-            elif isinstance(change, DropFile):
-                self.made.discard(change.path)
         super().apply([change for change in changes if not isinstance(change, Append)], held=held)
 
     def differing(self) -> list[str]:

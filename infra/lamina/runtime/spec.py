@@ -8,6 +8,7 @@ becomes an event, and only the fold of that event changes the view.
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -17,6 +18,7 @@ from msgspec import Struct, field
 from lamina.config import Config
 from lamina.errors import Transient
 from lamina.events import Data, Event
+from lamina.ids import derived_id
 from lamina.store.driver import Row
 from lamina.store.view import Table, View
 
@@ -39,6 +41,16 @@ class Recorded(Struct, frozen=True, kw_only=True, gc=False):
     data: Data | None = None
     error: str = ""
     blobs: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """Its event's id, or `dead_id` where it is none."""
+        return dead_id(self.event.id if self.event is not None else "", self.raw)
+
+
+def dead_id(event_id: str, raw: bytes) -> str:
+    """What a parked message is called: its event's id, or one made of its bytes where it is no event."""
+    return event_id or derived_id("malformed", hashlib.sha256(raw).hexdigest())
 
 
 class Put(Struct, frozen=True, gc=False):

@@ -26,12 +26,15 @@ class StagedFiles(SpaceFiles):
     def __init__(self, root: Path, epoch: str, folder: Path) -> None:
         super().__init__(root, epoch)
         self.folder = folder
+        self.made: set[str] = set()
+        """Paths of files that there are after what was folded here."""
 
     def _place(self, change: WriteFile | DropFile) -> None:
         target = self._inside(change.path)
         written, dropped = self.folder / WRITTEN / change.path, self.folder / DROPPED / change.path
         with translated_os(target):
             if isinstance(change, WriteFile):
+                self.made.add(change.path)
                 dropped.unlink(missing_ok=True)
                 if _holds(target, change.data):
                     written.unlink(missing_ok=True)
@@ -39,6 +42,7 @@ class StagedFiles(SpaceFiles):
                     written.parent.mkdir(parents=True, exist_ok=True)
                     written.write_bytes(change.data)
             else:
+                self.made.discard(change.path)
                 written.unlink(missing_ok=True)
                 if target.exists():
                     dropped.parent.mkdir(parents=True, exist_ok=True)

@@ -10,8 +10,8 @@ from lamina.dead.records import Dead
 from lamina.errors import Invalid, LaminaError
 from lamina.home import Home
 from lamina.ids import untoken
-from lamina.runtime.apply import dead_id
 from lamina.runtime.registry import fold_services
+from lamina.runtime.spec import dead_id
 from lamina.store.driver import connect, translated
 
 SQL = "SELECT seq, id, type, error, raw FROM dead ORDER BY seq"

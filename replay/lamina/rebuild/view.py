@@ -40,10 +40,20 @@ UNFINISHED = "rebuild"
 log = get_logger()
 
 
-async def rebuild_view(service: Service[Any], bus: Bus, home: Home, space: str, moved: Moved) -> Rebuilt:
+async def rebuild_view(
+    service: Service[Any],
+    bus: Bus,
+    home: Home,
+    space: str,
+    moved: Moved,
+    *,
+    anew: bool = False,
+    made: set[str] | None = None,
+) -> Rebuilt:
     """Make the view of `service` in `space` (a token) again and switch to it.
 
-    Interrupted, the same call goes on where it stopped. `Busy` when another process has been at it for ten minutes;
+    Interrupted, the same call goes on where it stopped; `anew` takes nothing of what was left, and puts the paths of
+    the files that there are after it into `made`. `Busy` when another process has been at it for ten minutes;
     otherwise raises as `Bus.read` and `View.open` do, and the live view stays.
     """
     root = home.spaces / space
@@ -53,16 +63,18 @@ async def rebuild_view(service: Service[Any], bus: Bus, home: Home, space: str, 
     try:
         progress = Progress(service=service.name, space=untoken(space))
         progress.total = await asyncio.to_thread(ledger_count, root / "log")
-        made = _Rebuild(service, bus, root, link, progress, moved)
+        work = _Rebuild(service, bus, root, link, progress, moved)
         try:
-            await made.open()
-            await made.fill()
-            rebuilt = await made.switch()
+            await work.open(anew=anew)
+            await work.fill()
+            rebuilt = await work.switch()
+            if made is not None:
+                made |= work.made
         except Damaged:
-            await made.abandon()
+            await work.abandon()
             raise
         finally:
-            await made.close()
+            await work.close()
     finally:
         lock.release()
     await bus.notify(touch_subject(service.name, space), b"")
@@ -85,12 +97,12 @@ class _Rebuild:
         self._files: StagedFiles | None = None
         self._n = 0
 
-    async def open(self) -> None:
+    async def open(self, *, anew: bool) -> None:
         """Go on with what an interrupted rebuild left, or begin anew."""
         for n in _left(self._link):
             try:
                 await self._open(n)
-                if await self._opened.view.read(self._goes_on):
+                if not anew and await self._opened.view.read(self._goes_on):
                     self._progress.resumed = self._progress.events
                     return
             except Damaged as error:
@@ -98,6 +110,10 @@ class _Rebuild:
             await self.abandon()
         await self._open(unused_generation(self._link))
         await self._opened.view.transaction(self._stamp)
+
+    @property
+    def made(self) -> set[str]:
+        return self._staged.made
 
     @property
     def _opened(self) -> OpenView[Any]:

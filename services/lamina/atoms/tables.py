@@ -106,14 +106,7 @@ CREATE INDEX decisions_seq ON decisions(seq);
 CREATE INDEX decisions_at ON decisions(at_us, tokens)""",
 )
 """Extractions, reconciliations, corrections and failed attempts, with what they cost."""
-FORGOTTEN = Table(
-    name="forgotten",
-    columns=("id",),
-    key=1,
-    ddl="CREATE TABLE forgotten(id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID",
-)
-"""Ids of turns that were erased: the same id again is no new turn."""
-TABLES = (TURNS, SESSIONS, WINDOWS, ATOMS, INDEX, UNRECONCILED, DECISIONS, FORGOTTEN)
+TABLES = (TURNS, SESSIONS, WINDOWS, ATOMS, INDEX, UNRECONCILED, DECISIONS)
 
 
 class TurnRow(Struct, frozen=True):

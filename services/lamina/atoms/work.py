@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from lamina.atoms.graph import Graph
 from lamina.atoms.tables import CLOSED, EXTRACTED, OPEN, PARKED, WAITING, TurnRow, WindowRow, got, put
 from lamina.atoms.windows import GAP_US
-from lamina.runtime import Change, Drop, Put, Rows
+from lamina.runtime import Change, Drop, Rows
 
 CONTEXT_CHARS = 600
 """So much of a turn stays beside its outcome: the context of what follows it."""
@@ -53,8 +53,8 @@ class Work:
         return self._turns[id]
 
     def is_new(self, id: str) -> bool:
-        """Was no turn of this id seen before, not even one that is forgotten?"""
-        return self.turn(id) is None and self.rows.get("forgotten", (id,)) is None
+        """Was no turn of this id seen before?"""
+        return self.turn(id) is None
 
     def put(self, turn: TurnRow) -> None:
         """A turn as it is from now on; what its outcome was before counts no more."""
@@ -72,7 +72,6 @@ class Work:
         if turn.outcome == WAITING:
             self._leave(turn)
         self._turns[turn.id] = None
-        self.others.append(Put("forgotten", (turn.id,)))
         self._changed.add(turn.id)
 
     def decided(self, turn: TurnRow, outcome: int, decision: str) -> None:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from lamina.errors import Invalid, TooLarge
 from lamina.events import MAX_BLOB_BYTES, MAX_INLINE_BYTES, ROLES, Blob, Text
+from lamina.requests import MAX_QUERY_CHARS
 from lamina.text import injected
 
 MAX_NAME_CHARS = 1_000
@@ -133,3 +134,10 @@ def names(value: Collection[str] | None, what: str) -> tuple[str, ...] | None:
     if not isinstance(value, Collection) or not all(isinstance(one, str) for one in value):
         raise Invalid(f"{what} must be a list of names, not {type(value).__name__}")
     return tuple(value)
+
+
+def query(text: str) -> str:
+    """A query that can travel: any text, its lone surrogates replaced, its length bounded."""
+    if not isinstance(text, str):
+        raise Invalid(f"the query must be text, not {type(text).__name__}")
+    return text[:MAX_QUERY_CHARS].encode("utf-8", "replace").decode()

@@ -8,21 +8,22 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
-import msgspec
 from msgspec import Raw, Struct
 
 from lamina import events, ids, times
 from lamina.client import inputs
+from lamina.client.asking import asked_of
 from lamina.client.contexts import Contexts
+from lamina.client.forgetting import Ways, forgotten
 from lamina.client.link import Link, check_same, conflict
 from lamina.client.outbox import Waiting
 from lamina.client.recalled import Given, asked, merged, widened
 from lamina.client.redact import Redactor
 from lamina.client.stubs import stub_text, waiting_part
 from lamina.client.targets import corrigible, undoable
-from lamina.errors import Denied, Invalid, LaminaError, Timeout, Transient, Unavailable
+from lamina.errors import Denied, Forgotten, Invalid, LaminaError, Timeout, Transient
 from lamina.events import (
     Blob,
     Event,
@@ -34,9 +35,9 @@ from lamina.events import (
     TurnRecorded,
 )
 from lamina.home import Home
-from lamina.records import Accepted, Context, Degraded, Hits, Part, Stub, Where
+from lamina.records import Accepted, Context, Degraded, Hits, Part, Receipt, Stub, Where
 from lamina.records import Link as WhyLink
-from lamina.requests import MAX_QUERY_CHARS, Chain, Known, KnownIds, Position, Read, Recall, Settled, Why
+from lamina.requests import Chain, Known, KnownIds, Position, Read, Recall, Settled, Why
 
 if TYPE_CHECKING:
     from lamina.client.opening import Opening
@@ -201,6 +202,15 @@ class Memory:
         target = await undoable(self, id)
         return await self._record(MemoryUndone(target=target), (), "", None, None)
 
+    async def forget(self, *, dry_run: bool = False, timeout_s: float = 600.0, **what: Unpack[Ways]) -> Receipt:
+        """Erase what is meant, said in exactly one way (`event=`, `turn=`, `node=`, `session=`, `between=`, `match=`,
+        `entity=`, `all=True`: see `Ways`), and all that was made of it alone, everywhere and for good.
+
+        `dry_run` tells what would go. `Invalid` for what is not there, `Denied` to a client with the rights of one
+        space alone; after `Timeout` the daemon goes on, and its log says how it ended.
+        """
+        return await forgotten(self._link, self._token, what, dry_run=dry_run, timeout_s=timeout_s)
+
     async def recall(
         self,
         query: str,
@@ -229,7 +239,7 @@ class Memory:
         if not wait_s:
             raise Invalid("deadline_s must be above 0 seconds")
         request = Recall(
-            query=_query(query),
+            query=inputs.query(query),
             session=session or "",
             limit=inputs.whole(limit, "limit"),
             budget_tokens=inputs.whole(budget_tokens, "budget_tokens"),
@@ -349,7 +359,7 @@ class Memory:
             await self._known(event)
 
     async def _known(self, event: Event) -> Accepted | None:
-        """An id of the caller's that the space holds already: the first event's position, or `Conflict`.
+        """An id of the caller's that the space knows: the first event's position, or `Conflict`, or `Forgotten`.
 
         Where the query service does not answer at once the log decides: views keep the first of an id.
         """
@@ -360,6 +370,10 @@ class Memory:
         if found is None:
             return None
         seq, sha256 = found
+        if not sha256:
+            raise Forgotten(
+                f"{event.type} {event.id} was erased on request: give it another id to have it remembered"
+            )
         if sha256 != event.sha256:
             raise conflict(event)
         return Accepted(event.id, seq)
@@ -371,22 +385,5 @@ class Memory:
 
         `Unavailable` when it is not there, `Timeout`, and whatever it refuses the request with.
         """
-        try:
-            payload = msgspec.json.encode(request)
-        except (UnicodeEncodeError, TypeError, OverflowError) as error:
-            raise Invalid(f"{verb}: the request cannot be sent: {error}") from error
         subject = ids.rpc_subject(self._token if space is None else ids.token(space), verb)
-        reply = await self._link.bus.request(subject, payload, timeout_s=timeout_s)
-        try:
-            return msgspec.json.decode(reply, type=kind)
-        except msgspec.MsgspecError as error:
-            raise Unavailable(
-                f"{verb}: the answer is not understood ({error}); restart the daemon: `lamina down`"
-            ) from error
-
-
-def _query(query: str) -> str:
-    """A query that can travel: any text, its lone surrogates replaced, its length bounded."""
-    if not isinstance(query, str):
-        raise Invalid(f"the query must be text, not {type(query).__name__}")
-    return query[:MAX_QUERY_CHARS].encode("utf-8", "replace").decode()
+        return await asked_of(self._link.bus, subject, request, kind, timeout_s)

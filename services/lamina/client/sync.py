@@ -8,11 +8,12 @@ import threading
 from collections.abc import Coroutine, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, Unpack
 
+from lamina.client.forgetting import Ways
 from lamina.client.memory import Memory
 from lamina.errors import Closed
-from lamina.records import Accepted, Context, Hits, Link, Part, Stub, Where
+from lamina.records import Accepted, Context, Hits, Link, Part, Receipt, Stub, Where
 
 T = TypeVar("T")
 
@@ -136,6 +137,9 @@ class SyncMemory:
 
     def undo(self, id: str) -> Accepted:
         return self._run(self._open.undo(id))
+
+    def forget(self, *, dry_run: bool = False, timeout_s: float = 600.0, **what: Unpack[Ways]) -> Receipt:
+        return self._run(self._open.forget(dry_run=dry_run, timeout_s=timeout_s, **what))
 
     def why(self, id: str) -> tuple[Link, ...]:
         return self._run(self._open.why(id))

@@ -9,13 +9,13 @@ import msgspec
 from msgspec import Struct
 
 from lamina.errors import Invalid
-from lamina.events import Blob, Event, MemoryStated, SessionEnded, Text, ToolReturned, TurnRecorded
-from lamina.runtime import Add, Append, Change, Key, Put, Recorded, Rows
+from lamina.events import Blob, Event, MemoryForgotten, MemoryStated, SessionEnded, Text, ToolReturned, TurnRecorded
+from lamina.runtime import Add, Append, Change, Drop, Key, Put, Recorded, Rows
 from lamina.store import Table
 from lamina.text import FTS_SCHEMA, Previous, document
 from lamina.times import micros, text_of_micros
 
-VERSION = 2
+VERSION = 3
 MAX_TEXT_CHARS = 256 * 1024
 """Of a longer turn the index holds the beginning; the ledger and the blob hold all of it."""
 MAX_TOOL_CHARS = 4_000
@@ -93,6 +93,8 @@ def fold(state: State, recorded: Recorded, rows: Rows) -> tuple[State, Sequence[
     if isinstance(recorded.data, SessionEnded):
         row = rows.get("sessions", (event.session,)) or (event.session, 0, None, 0, 0)
         changes.append(Put("sessions", (*row[:4], 1)))
+    elif isinstance(recorded.data, MemoryForgotten):
+        changes.extend(change for id in recorded.data.ids for change in _forgotten(id, rows))
     else:
         changes.extend(_said(event, recorded, rows))
     return State(day), changes
@@ -130,6 +132,15 @@ def _said(event: Event, recorded: Recorded, rows: Rows) -> Sequence[Change]:
         Add("turns_fts", (recorded.seq, *entry.columns)),
         Put("sessions", (event.session, turns, entry.previous.text, when, 0)),
     )
+
+
+def _forgotten(id: str, rows: Rows) -> Sequence[Change]:
+    """Nobody finds it any more; what else tells of it goes when the view is folded anew."""
+    known = rows.get("events", (id,))
+    if known is None:
+        return ()
+    seq = known[1]
+    return (Drop("events", (id,)), Drop("turns", (seq,)), Drop("turns_fts", (seq,)), Drop("conflicts", (seq,)))
 
 
 def _when(event: Event, recorded: Recorded) -> int:

@@ -10,15 +10,15 @@ from msgspec import Struct
 
 from lamina import digest, events
 from lamina.errors import Conflict
-from lamina.events import Blob, ContextCut, Event, ToolReturned, TurnRecorded
+from lamina.events import Blob, ContextCut, Event, MemoryForgotten, ToolReturned, TurnRecorded
 from lamina.ids import node_id, token
 from lamina.offload import canvas
 from lamina.offload.refs import MAX_INLINE_BYTES, Header, with_pointer, with_text
-from lamina.runtime import Change, Key, Put, Recorded, Rows, WriteFile
+from lamina.runtime import Change, Drop, DropFile, Key, Put, Recorded, Rows, WriteFile
 from lamina.store import Table
 from lamina.tokens import count
 
-VERSION = 1
+VERSION = 2
 MAX_ARGUMENT_CHARS = 2_000
 MAX_TERM_CHARS = 64 * 1024
 """Of a longer text the canvas knows the beginning."""
@@ -94,6 +94,8 @@ def fold(state: State, recorded: Recorded, rows: Rows) -> tuple[State, Sequence[
     event, data = recorded.event, recorded.data
     if event is not None and isinstance(data, ContextCut):
         return state, (_cut(recorded.seq, event.session, data),)
+    if isinstance(data, MemoryForgotten):
+        return state, [change for id in data.ids for change in _forgotten(id, rows)]
     if event is not None and isinstance(data, TurnRecorded):
         return state, _drawn(event, _turn_seen(data, recorded), rows)
     if event is None or not isinstance(data, ToolReturned):
@@ -120,6 +122,14 @@ def fold(state: State, recorded: Recorded, rows: Rows) -> tuple[State, Sequence[
     )
     saved = _saved(node, event, data, result, rows)
     return state, (*files, Put("refs", row), saved, *_drawn(event, call, rows))
+
+
+def _forgotten(id: str, rows: Rows) -> Sequence[Change]:
+    """A result is read no more; its session's canvas is drawn anew when the view is folded anew."""
+    known = rows.get("refs", (node_id(id),))
+    if known is None or known[2] != id:
+        return ()
+    return Drop("refs", (known[0],)), DropFile(f"refs/{known[0]}.md")
 
 
 def _cut(seq: int, session: str, data: ContextCut) -> Put:

@@ -25,11 +25,14 @@ MAX_PAGE_BYTES = 700_000
 
 
 def known(db: sqlite3.Connection, request: Known) -> KnownIds:
+    """Of what was erased on request the id alone is known: its checksum is empty."""
     found: dict[str, tuple[int, str]] = {}
     for id in request.ids:
         row = db.execute("SELECT seq, sha256 FROM events WHERE id = ?", (id,)).fetchone()
         if row is not None:
             found[id] = (row[0], row[1])
+        elif db.execute("SELECT 1 FROM erased WHERE id = ?", (id,)).fetchone() is not None:
+            found[id] = (0, "")
     return KnownIds(ids=found)
 
 

@@ -22,7 +22,7 @@ from lamina.ids import atom_id
 from lamina.runtime import Change, Drop, Key, Put, Recorded, Rows
 from lamina.store import Table
 
-VERSION = 2
+VERSION = 3
 PASSAGE_CHARS = 300
 """Of a longer text its beginning: a model's time grows with its length, what the text is about is said first."""
 _SCRIPTS = (
