@@ -16,9 +16,9 @@ from lamina.requests import Forget
 
 
 class Ways(TypedDict, total=False):
-    """What is to be forgotten. `turn` is an id that the caller gave to a turn or call, `between` are the first and the
-    last event time, `match` is a text in what was said, `entity` a name in it, as a whole word. Several of a kind are
-    a sequence."""
+    """What is to be forgotten. `turn` is an id that the caller gave to a turn or call, `between` are the first and
+    the last event time, `match` is a text in what was said, `entity` a name in it, as a whole word. Several of a kind
+    are a sequence."""
 
     event: str | Sequence[str]
     turn: str | Sequence[str]
