@@ -29,6 +29,8 @@ class BusConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """File with the credentials for it (`.creds`, or JSON with `user` and `password`)."""
     max_bytes: int = 0
     """Limit of the stream; 0: the smaller of 8 GiB and half of the free disk."""
+    replicas: int = 1
+    """Copies of a new log: 3 on a cluster of three servers or more, 1 on a single one."""
     keep: str = ""
     """How much of the log stays, such as "2 GiB" or "30 d"; older events stand in the ledger alone. Empty: all."""
 
@@ -134,6 +136,10 @@ def load(path: Path, environ: Mapping[str, str] | None = None) -> Config:
 def _checked(config: Config) -> Config:
     if config.bus.keep:
         keep_of(config.bus.keep)
+    if config.bus.replicas not in (1, 3, 5):
+        raise Invalid(f"bus.replicas must be 1, 3 or 5, not {config.bus.replicas}")
+    if config.bus.replicas > 1 and not config.bus.url:
+        raise Invalid("bus.replicas above 1 needs a cluster: name its servers with bus.url")
     if config.daemon.log_level not in ("debug", "info", "warning", "error"):
         raise Invalid(f"daemon.log_level must be debug, info, warning or error, not {config.daemon.log_level!r}")
     for pattern in config.offload.redact:

@@ -253,6 +253,8 @@ async def test_by_hand_a_space_is_opened_to_a_client_and_closed_again(
         monkeypatch.delenv("LAMINA_BUS_CREDENTIALS")
 
         users = await asyncio.to_thread(lamina, "access", "list")
+        await asyncio.to_thread(main, ["--home", str(home.path), "access", "list", "--server-config"])
+        block = capsys.readouterr().out
         await asyncio.to_thread(lamina, "access", "revoke", "laptop")
         with pytest.raises(Denied):
             await connect(str(made["url"]), credentials=Credentials("laptop", "whatever"))
@@ -261,3 +263,5 @@ async def test_by_hand_a_space_is_opened_to_a_client_and_closed_again(
     assert part.text.count("line") == 2
     assert [one["name"] for one in users["users"]] == ["laptop"]  # type: ignore[attr-defined]
     assert mode(file) is None
+    assert block.startswith("authorization {")
+    assert 'user: "laptop"' in block

@@ -72,7 +72,12 @@ class Daemon:
                 url, monitor_url, credentials = await self._server(stack)
                 bus = await stack.enter_async_context(_connected(url, credentials, "lamina-daemon"))
                 limit = self._config.bus.max_bytes or None
-                await ensure_stream(bus, max_bytes=limit, default=default_max_bytes(self._home.path))
+                await ensure_stream(
+                    bus,
+                    max_bytes=limit,
+                    default=default_max_bytes(self._home.path),
+                    replicas=self._config.bus.replicas,
+                )
                 spaces = await refill(self._home, bus)
                 await stack.enter_async_context(_running(self._chosen(), bus, self._home))
                 await stack.enter_async_context(self._keeping(bus))

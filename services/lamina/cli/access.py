@@ -106,11 +106,16 @@ def _revoke(context: Context, options: argparse.Namespace) -> int:
     return DONE
 
 
-def _list(context: Context, _: argparse.Namespace) -> int:
-    from lamina.bus.access import Grants, permissions
+def _list(context: Context, options: argparse.Namespace) -> int:
+    from lamina.bus.access import Grants, authorization, permissions
+    from lamina.bus.server import read_credentials
 
     grants = Grants(context.home.bus).load()
-    if context.json:
+    if options.server_config:
+        operator = read_credentials(context.home.bus / "credentials.json")
+        for line in authorization(operator.user, operator.password, grants):
+            context.line(line)
+    elif context.json:
         users = []
         for grant in grants:
             allowed = permissions(grant)
@@ -183,6 +188,11 @@ def _options(parser: argparse.ArgumentParser) -> None:
         choices=tuple(ACTIONS),
         help="grant: let a client of the space, or a service, in; revoke: end a user, who is cut off at once; list: "
         "who may come in, and with --json what each may do",
+    )
+    parser.add_argument(
+        "--server-config",
+        action="store_true",
+        help="of list: the `authorization` of a nats-server of your own, passwords included",
     )
     parser.add_argument("name", metavar="NAME", nargs="?", help="of the user: a-z, 0-9 and -")
     names = sorted(point.name for point in entry_points(group="lamina.services"))
