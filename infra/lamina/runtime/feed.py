@@ -2,7 +2,7 @@
 
 Parsing and decoding a message costs about as much as folding it, so a service that shares a process with others
 takes what one of them made to be read. None waits for another: the feed reads on as soon as its foremost reader
-wants more, and one that is too far behind what is held, or ahead of it, reads for itself until they meet.
+has all that is held, and one that is too far behind what is held, or ahead of it, reads for itself until they meet.
 """
 
 from __future__ import annotations
@@ -89,17 +89,18 @@ class Feed:
         return self._reader.pending if self._reader is not None else 0
 
     def take(self, position: int, most: int) -> list[Message]:
-        """Up to `most` of what is held behind `position`."""
+        """Up to `most` of what is held behind `position`. With the last of much the next is read in advance,
+        while this is folded."""
         first = self._after(position)
-        return self._held[first : first + most]
+        taken = self._held[first : first + most]
+        if len(taken) >= BULK and taken[-1].seq == self._head:
+            self._go_on()
+        return taken
 
     async def more(self, deadline: float, woken: asyncio.Event) -> None:
         """Return once more is held, or nothing came for a while, or at `deadline`, or when `woken` is set; raises
         what reading raised. Readers that wait at the same time wait for the same reading."""
-        if self._reading is None:
-            self._reading = asyncio.create_task(self._read(), name="lamina-feed")
-            self._reading.add_done_callback(_told)
-        task = self._reading
+        task = self._go_on()
         waiting = asyncio.ensure_future(woken.wait())
         try:
             timeout_s = max(0.0, deadline - asyncio.get_running_loop().time())
@@ -108,6 +109,13 @@ class Feed:
             waiting.cancel()
         if task.done() and not task.cancelled():
             task.result()
+
+    def _go_on(self) -> asyncio.Task[None]:
+        """The reading that is under way, or a new one."""
+        if self._reading is None:
+            self._reading = asyncio.create_task(self._read(), name="lamina-feed")
+            self._reading.add_done_callback(_told)
+        return self._reading
 
     async def __aenter__(self) -> Feed:
         return self

@@ -6,10 +6,6 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
-
 from lamina import config
 from lamina.client.link import Link
 from lamina.client.redact import Redactor
@@ -83,6 +79,10 @@ def _shown(terminal: TextIO | None) -> Iterator[Callable[[Progress], None]]:
     if terminal is None:
         yield lambda progress: None
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
     said = TextColumn("{task.fields[said]}")
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), said, TimeRemainingColumn())
     with Bar(*columns, console=Console(file=terminal), transient=True) as bar:
