@@ -65,14 +65,14 @@ async def main() -> None:
                 turns = iter(real_turns(options.data))  # the same turns once more: twice as many finds a word
                 continue
             await memory.settled(600)
-            marks[str(mark)] = await measured(memory, positions, link, asked) | {"daemon_rss_mb": rss_mb(pid)}
+            marks[str(mark)] = await measured(memory, positions, asked) | {"daemon_rss_mb": rss_mb(pid)}
             mark *= 10
         await positions.close()
         await link.close()
     keep("recall", {"keyword_recall_at_turns": marks})
 
 
-async def measured(memory: Memory, positions: Positions, link: Any, asked: list[str]) -> dict[str, Any]:
+async def measured(memory: Memory, positions: Positions, asked: list[str]) -> dict[str, Any]:
     client, service = [], []
     for n, question in enumerate(asked):
         start = time.perf_counter()
@@ -80,7 +80,7 @@ async def measured(memory: Memory, positions: Positions, link: Any, asked: list[
         took = time.perf_counter() - start
         assert hits.status != "unavailable", hits
         start = time.perf_counter()
-        await recall(link, positions, SPACE, Recall(query=question, deadline_s=10))
+        await recall(positions, SPACE, Recall(query=question, deadline_s=10))
         inside = time.perf_counter() - start
         if n >= WARM:
             client.append(took)

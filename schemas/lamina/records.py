@@ -11,6 +11,15 @@ LAYERS = ("l0", "l1", "l2", "l3")
 Status = Literal["found", "none", "unavailable"]
 
 
+class AsOf(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A moment of memory, said in one way: after the event `seq` of the log (of `epoch`, where that is given), or as
+    was known at `time`."""
+
+    seq: int | None = None
+    epoch: str = ""
+    time: datetime | None = None
+
+
 class Accepted(Struct, frozen=True):
     """An event is safe: fsynced in the log at `seq`, or, where `seq` is None, in this client's outbox.
 
@@ -74,7 +83,8 @@ class Degraded(Struct, frozen=True):
 class Hits(Struct, frozen=True, kw_only=True):
     """The answer of a recall, always one of three: found, none, unavailable.
 
-    `as_of_seq` is the position the answer is true at, `lag` the number of events behind the log by service.
+    `as_of_seq` is the position the answer is true at, in the log of `epoch`; `lag` the number of events behind the
+    log by service.
     """
 
     status: Status
@@ -82,6 +92,7 @@ class Hits(Struct, frozen=True, kw_only=True):
     persona: str = ""
     degraded: tuple[Degraded, ...] = ()
     as_of_seq: int = 0
+    epoch: str = ""
     lag: dict[str, int] = field(default_factory=dict)
     text: str = ""
     """The rendered block, where `format="prompt"` was asked for."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from lamina.records import Link, Where
+from lamina.records import AsOf, Link, Where
 
 MAX_QUERY_CHARS = 8_192
 MAX_LIMIT = 200
@@ -25,6 +25,7 @@ class Recall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     deadline_s: float = 1.0
     min_seq: int = 0
     now: datetime | None = None
+    as_of: AsOf | None = None
 
 
 class Known(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -60,6 +61,7 @@ class Turns(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     after: int = 0
     limit: int = 100
     newest: bool = False
+    as_of: AsOf | None = None
 
 
 class Turn(Struct, frozen=True, kw_only=True):
@@ -87,6 +89,7 @@ class Sessions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`sessions`: the sessions of the space, the last used first."""
 
     limit: int = 100
+    as_of: AsOf | None = None
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True):
@@ -128,6 +131,7 @@ class Savings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     session: str | None = None
     limit: int = 100
+    as_of: AsOf | None = None
 
 
 class Saved(Struct, frozen=True, kw_only=True):
@@ -152,6 +156,7 @@ class Cuts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`cuts`: every time a context of the session was cut, oldest first; answered by `CutsAre`."""
 
     session: str
+    as_of: AsOf | None = None
 
 
 class CutInfo(Struct, frozen=True, kw_only=True):
@@ -168,10 +173,45 @@ class CutsAre(Struct, frozen=True, kw_only=True):
     cuts: tuple[CutInfo, ...]
 
 
+class Past(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`past`: have the views of these services made as they were then; answered at once by `PastIs`."""
+
+    as_of: AsOf
+    services: tuple[str, ...]
+
+
+class PastIs(Struct, frozen=True, kw_only=True):
+    """Is it made? Else how far: at event `at` of `end` of the log."""
+
+    ready: bool
+    at: int = 0
+    end: int = 0
+
+
+class Canvases(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`canvases`: the work of sessions as it was drawn then; answered by `CanvasesAre`."""
+
+    as_of: AsOf
+    session: str | None = None
+    limit: int = 50
+
+
+class CanvasIs(Struct, frozen=True, kw_only=True):
+    """The work of a session as a Mermaid `flowchart TD`."""
+
+    session: str
+    text: str
+
+
+class CanvasesAre(Struct, frozen=True, kw_only=True):
+    canvases: tuple[CanvasIs, ...]
+
+
 class Why(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`why`: the chain from an item's id to the events it came from; answered by `Chain`."""
 
     id: str
+    as_of: AsOf | None = None
 
 
 class Chain(Struct, frozen=True, kw_only=True):
@@ -213,6 +253,7 @@ class Atoms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     history: bool = False
     quarantined: bool = False
     limit: int = 100
+    as_of: AsOf | None = None
 
 
 class AtomInfo(Struct, frozen=True, kw_only=True):

@@ -29,6 +29,7 @@ from lamina.log import get_logger
 from lamina.records import Receipt
 from lamina.requests import Forget
 from lamina.runtime.files import ledger_epoch
+from lamina.runtime.pasts import discard_pasts
 from lamina.runtime.registry import fold_services
 from lamina.runtime.views import Views
 from lamina.store.files import sync_folder, translated_os, write_atomic
@@ -121,6 +122,7 @@ async def _through(home: Home, bus: Bus, space: str, found: Plan, told: Told, st
         if not found.seqs and not found.new:
             found = first
             break
+    await asyncio.to_thread(discard_pasts, home, space)
     told("looking for what may be left", 0, 0)
     await spare(bus, root, done.pieces, found.gone)
     receipt = _receipt(space, found, done, start, proof=await prove(home, bus, space, done.pieces))

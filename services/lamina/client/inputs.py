@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from lamina import times
 from lamina.errors import Invalid, TooLarge
 from lamina.events import MAX_BLOB_BYTES, MAX_INLINE_BYTES, ROLES, Blob, Text
+from lamina.records import AsOf
 from lamina.requests import MAX_QUERY_CHARS
 from lamina.text import injected
 
 MAX_NAME_CHARS = 1_000
 MAX_WAIT_S = 86_400
+MAX_SEQ_DIGITS = 19
+_CLOCK = re.compile(r"\d[Tt ]\d\d:")
 BINARY = "application/octet-stream"
 
 
@@ -141,3 +147,21 @@ def query(text: str) -> str:
     if not isinstance(text, str):
         raise Invalid(f"the query must be text, not {type(text).__name__}")
     return text[:MAX_QUERY_CHARS].encode("utf-8", "replace").decode()
+
+
+def as_of(value: AsOf | int | datetime | str | None) -> AsOf | None:
+    """A moment of memory: a position of the log (`17`, or `"<epoch>:17"`), or a time.
+
+    `Invalid` for what is neither, and for a time without an offset.
+    """
+    if value is None or isinstance(value, AsOf):
+        return value
+    if isinstance(value, str):
+        epoch, _, seq = value.rpartition(":")
+        if seq.isdecimal() and seq.isascii() and len(seq) < MAX_SEQ_DIGITS and not _CLOCK.search(value):
+            return AsOf(seq=int(seq), epoch=epoch)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return AsOf(seq=value)
+    if isinstance(value, str | datetime):
+        return AsOf(time=times.aware(value))
+    raise Invalid(f"as_of must be a position of the log or a time, not {type(value).__name__}")

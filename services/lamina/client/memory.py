@@ -35,7 +35,7 @@ from lamina.events import (
     TurnRecorded,
 )
 from lamina.home import Home
-from lamina.records import Accepted, Context, Degraded, Hits, Part, Receipt, Stub, Where
+from lamina.records import Accepted, AsOf, Context, Degraded, Hits, Part, Receipt, Stub, Where
 from lamina.records import Link as WhyLink
 from lamina.requests import Chain, Known, KnownIds, Position, Read, Recall, Settled, Why
 
@@ -222,6 +222,7 @@ class Memory:
         where: Where | None = None,
         deadline_s: float = 1.0,
         min_seq: int | None = None,
+        as_of: AsOf | int | datetime | str | None = None,
         now: datetime | str | None = None,
         spaces: Sequence[str] | None = None,
         format: Literal["items", "prompt"] = "items",
@@ -232,6 +233,10 @@ class Memory:
         waits for that event to be searchable. `spaces` asks these instead of this one, the best of each in turn.
         `format="prompt"` also renders `.text`, an escaped block marked as data, and leaves out what this client
         gave `session` in such a block before. Raises `Invalid` for wrong arguments and nothing else.
+
+        `as_of` asks the memory as it was known after an event (a position of the log, `17` or `"<epoch>:17"`), or at
+        a time. Its views are made first: until they are, the answer is unavailable and says how far they are; a
+        position of another epoch is `Conflict`.
         """
         names = asked(spaces, self._space, format)
         given = self._given.of(session) if format == "prompt" and session else {}
@@ -248,6 +253,7 @@ class Memory:
             deadline_s=wait_s,
             min_seq=inputs.whole(min_seq, "min_seq") if min_seq is not None else 0,
             now=times.aware(now) if now is not None else None,
+            as_of=inputs.as_of(as_of),
         )
         wider = widened(request, given)
         answers = await asyncio.gather(*(self._recalled(name, wider) for name in names))
@@ -282,11 +288,14 @@ class Memory:
         request = Read(node=node, query=query, lines=lines, symbol=symbol, max_tokens=max_tokens)
         return await self.ask("read", request, Part, READ_S)
 
-    async def why(self, id: str) -> tuple[WhyLink, ...]:
-        """The chain from a memory (its id, or a `turn_id` of yours) to the events it came from; `Invalid` for ""."""
+    async def why(self, id: str, *, as_of: AsOf | int | datetime | str | None = None) -> tuple[WhyLink, ...]:
+        """The chain from a memory (its id, or a `turn_id` of yours) to the events it came from; `Invalid` for "".
+
+        With `as_of` as in `recall`, `Unavailable` while the views of that moment are being made: ask again.
+        """
         if not isinstance(id, str) or not id:
             raise Invalid("id must be the id of a memory, or a turn_id or call_id of yours")
-        return (await self.ask("why", Why(id=id), Chain, 5.0)).links
+        return (await self.ask("why", Why(id=id, as_of=inputs.as_of(as_of)), Chain, 5.0)).links
 
     async def settled(self, timeout_s: float = 30.0, layers: Sequence[str] | None = None) -> None:
         """Return once everything published before is folded and nothing of it is due.

@@ -101,6 +101,7 @@ class SyncMemory:
         where: Where | None = None,
         deadline_s: float = 1.0,
         min_seq: int | None = None,
+        as_of: int | datetime | str | None = None,
         now: datetime | str | None = None,
         spaces: Sequence[str] | None = None,
         format: Literal["items", "prompt"] = "items",
@@ -115,6 +116,7 @@ class SyncMemory:
                 where=where,
                 deadline_s=deadline_s,
                 min_seq=min_seq,
+                as_of=as_of,
                 now=now,
                 spaces=spaces,
                 format=format,
@@ -141,8 +143,8 @@ class SyncMemory:
     def forget(self, *, dry_run: bool = False, timeout_s: float = 600.0, **what: Unpack[Ways]) -> Receipt:
         return self._run(self._open.forget(dry_run=dry_run, timeout_s=timeout_s, **what))
 
-    def why(self, id: str) -> tuple[Link, ...]:
-        return self._run(self._open.why(id))
+    def why(self, id: str, *, as_of: int | datetime | str | None = None) -> tuple[Link, ...]:
+        return self._run(self._open.why(id, as_of=as_of))
 
     def settled(self, timeout_s: float = 30.0, layers: Sequence[str] | None = None) -> None:
         self._run(self._open.settled(timeout_s, layers))

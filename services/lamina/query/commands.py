@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import date, datetime, timedelta
-from datetime import time as clock
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Sequence
 
-from lamina import times
 from lamina.cli.command import DONE, FAILED, Command, Context, positive
 from lamina.cli.conversation import moment_text
 from lamina.cli.output import Column, Printer, one_line
 from lamina.errors import Invalid
 from lamina.query import shown_atoms
+from lamina.query.asking import as_of, as_of_option, moment, with_memory, with_past
 from lamina.query.shows import SHOWS
 from lamina.records import LAYERS, Hits, Item, Link, Part, Where
 
-if TYPE_CHECKING:  # the client loads the bus, which the list of verbs does not need
-    from lamina.client import Memory
-
-R = TypeVar("R")
+RECALLED = ("journal", "atoms", "scenarios", "persona", "vectors")
+WHY = ("journal", "atoms", "scenarios", "persona")
 LINES = 12
 EXPLAINED_CHARS = 60
-
-
-def with_memory(context: Context, work: Callable[[Memory], Awaitable[R]]) -> R:
-    """`work` on the memory that the global options name."""
-    import asyncio
-
-    from lamina.client import Memory
-
-    async def run() -> R:
-        async with Memory.open(space=context.space, home=context.home.path) as memory:
-            return await work(memory)
-
-    return asyncio.run(run())
 
 
 def _recall(context: Context, options: argparse.Namespace) -> int:
@@ -44,8 +26,11 @@ def _recall(context: Context, options: argparse.Namespace) -> int:
         since=moment(options.since, end=False) if options.since else None,
         until=moment(options.until, end=True) if options.until else None,
     )
-    hits = with_memory(
+    then = as_of(options)
+    hits = with_past(
         context,
+        then,
+        RECALLED,
         lambda memory: memory.recall(
             options.query,
             limit=options.limit,
@@ -53,6 +38,7 @@ def _recall(context: Context, options: argparse.Namespace) -> int:
             layers=options.layers.split(",") if options.layers else None,
             where=where,
             deadline_s=options.deadline,
+            as_of=then,
         ),
     )
     if context.json:
@@ -60,19 +46,6 @@ def _recall(context: Context, options: argparse.Namespace) -> int:
     else:
         _print_hits(context, hits, explain=options.explain)
     return FAILED if hits.status == "unavailable" else DONE
-
-
-def moment(text: str, *, end: bool) -> datetime:
-    """RFC 3339 with an offset, or a day (2026-11-30) of this machine's zone: its first or last moment."""
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        try:
-            return times.parse(text)
-        except Invalid as error:
-            raise Invalid(f"{error}, nor a day such as 2026-11-30") from error
-    first = datetime.combine(day, clock()).astimezone()
-    return first + timedelta(days=1, microseconds=-1) if end else first
 
 
 def _print_hits(context: Context, hits: Hits, *, explain: bool) -> None:
@@ -138,12 +111,16 @@ def _recall_options(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="answer within, with what there is (default: 1)",
     )
+    as_of_option(parser)
     parser.add_argument("--explain", action="store_true", help="a table of the parts that make each score")
 
 
 def _show(context: Context, options: argparse.Namespace) -> int:
     context.home.require_folder()  # a view or a file that is not there is no error below
-    return SHOWS[options.what].run(context, options, with_memory)
+    show, then = SHOWS[options.what], as_of(options)
+    if then is not None and not show.service:
+        raise Invalid(f"`show {options.what}` tells of now alone, whatever --as-of says")
+    return show.run(context, options, lambda context, work: with_past(context, then, (show.service,), work))
 
 
 def _show_options(parser: argparse.ArgumentParser) -> None:
@@ -162,6 +139,7 @@ def _show_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="cut longer texts after so many lines; 0: never (default: 20)",
     )
+    as_of_option(parser)
     shown_atoms.options(parser)
 
 
@@ -198,7 +176,8 @@ def _read_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _why(context: Context, options: argparse.Namespace) -> int:
-    links = with_memory(context, lambda memory: memory.why(options.id))
+    then = as_of(options)
+    links = with_past(context, then, WHY, lambda memory: memory.why(options.id, as_of=then))
     if context.json:
         context.document(links)
     for index, link in enumerate(links if not context.json else ()):
@@ -228,6 +207,7 @@ def _print_link(context: Context, link: Link, *, first: bool) -> None:
 
 def _why_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the id of a memory, or a turn_id or call_id of your own")
+    as_of_option(parser)
 
 
 recall = Command(
@@ -242,6 +222,7 @@ recall = Command(
         'lamina recall "데이터베이스" --limit 3 --json',
         "lamina recall plan --session s1 --since 2026-11-01",
         'lamina recall "the plan for Busan" --explain',
+        'lamina recall "where do I live?" --as-of 2026-03-01   # what was known then',
     ),
     outputs={"recall": Hits},
 )
@@ -256,6 +237,7 @@ show = Command(
         "lamina show log --session s1 --lines 0   # one session, nothing cut",
         "lamina show atoms --type instruction      # what was derived, newest first",
         "lamina show atoms --query database --history",
+        "lamina show atoms --as-of 1200            # as they stood after event 1200 of the log",
         "lamina show sessions --json",
         "lamina show ledger                       # tokens saved by offloading",
         "lamina show context --session s1 --turn 2",

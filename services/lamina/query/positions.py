@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TypeVar
 
 from lamina.bus import Bus
@@ -13,6 +14,7 @@ from lamina.errors import Invalid, Transient
 from lamina.home import Home
 from lamina.ids import SUBJECT_ROOT
 from lamina.runtime.apply import read_meta
+from lamina.runtime.views import space_subject
 from lamina.runtime.worker import touch_subject
 from lamina.store import Damaged, ViewReader
 
@@ -41,11 +43,25 @@ class Positions:
         if event is not None:
             event.set()
 
+    @property
+    def epoch(self) -> str:
+        """That of the log, whose positions these are."""
+        return self._bus.epoch
+
+    def link(self, space: str, service: str) -> Path:
+        """Where the view of a service lies."""
+        return self._home.spaces / space / "views" / f"{service}.db"
+
+    async def head(self, space: str, timeout_s: float = 5.0) -> int:
+        """The seq of the last event that the views of a space are to have; 0 when it has none."""
+        last = await self._bus.last(space_subject(space), timeout_s=timeout_s)
+        return last.seq if last is not None else 0
+
     def reader(self, space: str, service: str) -> ViewReader:
         """The reader of one view, opened at its first read."""
         key = (space, service)
         if key not in self._readers:
-            self._readers[key] = ViewReader(self._home.spaces / space / "views" / f"{service}.db")
+            self._readers[key] = ViewReader(self.link(space, service))
         self._readers.move_to_end(key)
         return self._readers[key]
 

@@ -7,7 +7,6 @@ import sqlite3
 import time
 from collections.abc import Sequence
 
-from lamina.bus import Bus
 from lamina.errors import Invalid, LaminaError
 from lamina.ids import untoken
 from lamina.query.atoms import AtomsFound
@@ -23,7 +22,6 @@ from lamina.records import LAYERS, Degraded, Hits, Item, Where
 from lamina.requests import MAX_LIMIT, MAX_QUERY_CHARS, Recall
 from lamina.runtime.apply import read_meta
 from lamina.runtime.registry import fold_services
-from lamina.runtime.views import space_subject
 from lamina.tokens import count
 
 MIN_TOKENS = 16
@@ -53,9 +51,7 @@ def checked(request: Recall) -> Recall:
     return request
 
 
-async def recall(
-    bus: Bus, positions: Positions, space: str, request: Recall, vectors: VectorLeg | None = None
-) -> Hits:
+async def recall(positions: Positions, space: str, request: Recall, vectors: VectorLeg | None = None) -> Hits:
     """Answer within `deadline_s`, with what there is by then. Raises `Invalid` alone.
 
     The vector leg has half of that: what it does not give by then is said in `degraded`, keywords answer alone.
@@ -64,7 +60,7 @@ async def recall(
     until_s = started + checked(request).deadline_s
     degraded: list[Degraded] = []
     try:
-        head = await _head(bus, space, until_s)
+        head = await positions.head(space, max(0.01, until_s - time.monotonic()))
         if request.min_seq > head:
             why = f"min_seq {request.min_seq} is beyond the log's end {head} for this space"
             degraded.append(Degraded("log", why, "give the seq of an Accepted of this space"))
@@ -78,7 +74,7 @@ async def recall(
             atoms = await _atoms(positions, space, query, request, until_s, degraded)
             if not _asks(request, "l0"):
                 places, as_of = await _atoms_alone(positions, space, atoms, until_s)
-                return _hits(places, request, space, degraded, as_of, head)
+                return _hits(places, request, space, degraded, as_of, head, positions.epoch)
             leg = asyncio.create_task(_near(vectors, space, query, started + VECTOR_SHARE * request.deadline_s))
             try:
                 as_of, ranking = await positions.read(
@@ -93,14 +89,20 @@ async def recall(
             )
     except TimeoutError:
         why = f"the keyword search did not end within {request.deadline_s} s"
-        return _unavailable(degraded, "keywords", why, "ask again with a longer deadline_s or fewer words")
+        return unavailable(degraded, "keywords", why, "ask again with a longer deadline_s or fewer words")
     except LaminaError as error:
-        return _unavailable(degraded, "journal", str(error), "see `lamina status`; views are made again from the log")
-    return _hits(places, request, space, degraded, as_of, head)
+        return unavailable(degraded, "journal", str(error), "see `lamina status`; views are made again from the log")
+    return _hits(places, request, space, degraded, as_of, head, positions.epoch)
 
 
 def _hits(
-    places: Sequence[Place], request: Recall, space: str, degraded: Sequence[Degraded], as_of: int, head: int
+    places: Sequence[Place],
+    request: Recall,
+    space: str,
+    degraded: Sequence[Degraded],
+    as_of: int,
+    head: int,
+    epoch: str,
 ) -> Hits:
     items = _items(places, untoken(space), request)
     return Hits(
@@ -108,6 +110,7 @@ def _hits(
         items=items,
         degraded=tuple(degraded),
         as_of_seq=as_of,
+        epoch=epoch,
         lag={"journal": max(0, head - as_of)},
     )
 
@@ -177,14 +180,9 @@ async def _near(
     return near, ()
 
 
-def _unavailable(degraded: list[Degraded], part: str, why: str, remedy: str) -> Hits:
+def unavailable(degraded: list[Degraded], part: str, why: str, remedy: str) -> Hits:
+    """The third answer: what is missing, why, and what to do."""
     return Hits(status="unavailable", degraded=(*degraded, Degraded(part, why, remedy)))
-
-
-async def _head(bus: Bus, space: str, until_s: float) -> int:
-    """The seq of the last event of the space, 0 when it has none."""
-    last = await bus.last(space_subject(space), timeout_s=max(0.01, until_s - time.monotonic()))
-    return last.seq if last else 0
 
 
 async def _reach(positions: Positions, space: str, seq: int, until_s: float, degraded: list[Degraded]) -> None:

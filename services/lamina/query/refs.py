@@ -11,7 +11,19 @@ from msgspec import Struct
 from lamina import digest
 from lamina.errors import Forgotten, Invalid
 from lamina.records import Part
-from lamina.requests import CutInfo, Cuts, CutsAre, FitStateIs, Read, Saved, Savings, SavingsAre
+from lamina.requests import (
+    Canvases,
+    CanvasesAre,
+    CanvasIs,
+    CutInfo,
+    Cuts,
+    CutsAre,
+    FitStateIs,
+    Read,
+    Saved,
+    Savings,
+    SavingsAre,
+)
 from lamina.store.files import translated_os
 
 MAX_READ_TOKENS = 200_000
@@ -70,6 +82,15 @@ def cuts(db: sqlite3.Connection, request: Cuts) -> CutsAre:
             for seq, window, before, after, text in rows
         )
     )
+
+
+def canvases(db: sqlite3.Connection, request: Canvases) -> CanvasesAre:
+    """The canvases of sessions, by name; of one session where it is named."""
+    found = db.execute(
+        "SELECT session, text FROM canvases WHERE ?1 IS NULL OR session = ?1 ORDER BY session LIMIT ?2",
+        (request.session, max(1, request.limit)),
+    )
+    return CanvasesAre(canvases=tuple(CanvasIs(session=row[0], text=row[1]) for row in found))
 
 
 def part(root: Path, ref: Ref, request: Read) -> Part:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lamina.cli.command import DONE, FAILED, USAGE, Context
 from lamina.cli.output import Column, one_line
+from lamina.query.asking import as_of
 from lamina.requests import CutInfo, Cuts, CutsAre, Savings, SavingsAre
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def ledger(context: Context, options: argparse.Namespace, with_memory: WithMemory) -> int:
     """Tokens by session: of whole results, of their stubs, the difference, and what cut contexts left out."""
-    request = Savings(session=options.session, limit=options.limit)
+    request = Savings(session=options.session, limit=options.limit, as_of=as_of(options))
     found: SavingsAre = with_memory(context, lambda memory: memory.ask("savings", request, SavingsAre))
     if context.json:
         context.document(found)
@@ -43,7 +44,7 @@ def cuts(context: Context, options: argparse.Namespace, with_memory: WithMemory)
     if not options.session:
         context.note("lamina: show context needs --session NAME: contexts are cut by session")
         return USAGE
-    request = Cuts(session=options.session)
+    request = Cuts(session=options.session, as_of=as_of(options))
     found: CutsAre = with_memory(context, lambda memory: memory.ask("cuts", request, CutsAre))
     chosen = [one for n, one in enumerate(found.cuts, 1) if options.turn in (None, n)]
     if context.json:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -16,14 +18,18 @@ from lamina.errors import Invalid, Transient, Unavailable
 from lamina.home import Home
 from lamina.ids import SUBJECT_ROOT, space_of, untoken
 from lamina.query import atom_reads, reads, refs
+from lamina.query.as_of import WHY, installed, moment, recall_past
 from lamina.query.chain import chain
+from lamina.query.past import Pasts
 from lamina.query.positions import Positions
 from lamina.query.recall import recall
 from lamina.query.settling import Settling
 from lamina.query.vectors import VectorLeg
+from lamina.records import AsOf
 from lamina.requests import (
     Atoms,
     AtomsAre,
+    Canvases,
     Chain,
     Cuts,
     CutsAre,
@@ -33,6 +39,7 @@ from lamina.requests import (
     FitStateIs,
     Known,
     KnownIds,
+    Past,
     Read,
     Recall,
     Savings,
@@ -50,7 +57,10 @@ from lamina.store import Damaged
 from lamina.tokens import count
 
 R = TypeVar("R", bound=Struct)
+T = TypeVar("T")
 REF_WAIT_S = 3.0
+PAST_WAIT_S = 3.5
+"""How long a plain read waits for views of the past: less than a client waits for the answer."""
 
 
 class Query:
@@ -61,6 +71,7 @@ class Query:
         self._home = home
         self._positions = Positions(bus, home)
         self._vectors = VectorLeg(home, self._positions, embedding or shared(load(home.config).embedding))
+        self._pasts = Pasts(bus, home, self._vectors.embedding)
         self._settling = Settling(bus, self._positions, self._vectors, fold_services())
         self._verbs: dict[str, Callable[[str, bytes], Awaitable[Struct]]] = {
             "recall": self._recall,
@@ -75,10 +86,13 @@ class Query:
             "cuts": self._cuts,
             "atoms": self._atoms,
             "decision": self._decision,
+            "past": self._past,
+            "canvases": self._canvases,
         }
 
     async def serve(self, ready: asyncio.Event) -> None:
         end_news = await self._positions.start()
+        await self._pasts.start()
         await asyncio.to_thread(count, "")  # an exact tokenizer takes a second to load, once
         subscription = await self._bus.serve(f"{SUBJECT_ROOT}.rpc.>", self._answer, queue="query")
         ready.set()
@@ -87,6 +101,7 @@ class Query:
         finally:
             await subscription.close()
             await end_news()
+            await self._pasts.close()
             await self._positions.close()
 
     async def _answer(self, subject: str, payload: bytes) -> bytes:
@@ -99,7 +114,10 @@ class Query:
         return msgspec.json.encode(await handler(space, payload))
 
     async def _recall(self, space: str, payload: bytes) -> Struct:
-        return await recall(self._bus, self._positions, space, _decoded(payload, Recall), self._vectors)
+        request = _decoded(payload, Recall)
+        if request.as_of is None:
+            return await recall(self._positions, space, request, self._vectors)
+        return await recall_past(self._pasts, self._positions, space, request, request.as_of)
 
     async def _known(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, Known)
@@ -114,13 +132,13 @@ class Query:
         request = _decoded(payload, Turns)
         if await self._nothing(space):
             return TurnPage(turns=(), more=False)
-        return await self._positions.read(space, "journal", lambda db: reads.turns(db, request))
+        return await self._read_at(space, request.as_of, "journal", lambda db: reads.turns(db, request))
 
     async def _sessions(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, Sessions)
         if await self._nothing(space):
             return SessionPage(sessions=())
-        return await self._positions.read(space, "journal", lambda db: reads.sessions(db, request))
+        return await self._read_at(space, request.as_of, "journal", lambda db: reads.sessions(db, request))
 
     async def _why(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, Why)
@@ -128,13 +146,14 @@ class Query:
             raise Invalid("why needs an id: of a memory, or a turn_id or call_id of your own")
         if await self._nothing(space):
             return Chain(links=())
-        return await chain(self._positions, space, request.id)
+        async with self._at(space, request.as_of, WHY) as positions:
+            return await chain(positions, space, request.id)
 
     async def _atoms(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, Atoms)
         if await self._nothing(space, "atoms"):
             return AtomsAre(atoms=(), more=False)
-        return await self._positions.read(space, "atoms", lambda db: atom_reads.atoms(db, request))
+        return await self._read_at(space, request.as_of, "atoms", lambda db: atom_reads.atoms(db, request))
 
     async def _decision(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, DecisionOf)
@@ -161,13 +180,13 @@ class Query:
         request = _decoded(payload, Savings)
         if await self._nothing(space, "offload"):
             return SavingsAre(sessions=(), results=0, result_tokens=0, stub_tokens=0, cut_tokens=0)
-        return await self._positions.read(space, "offload", lambda db: refs.savings(db, request))
+        return await self._read_at(space, request.as_of, "offload", lambda db: refs.savings(db, request))
 
     async def _cuts(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, Cuts)
         if await self._nothing(space, "offload"):
             return CutsAre(cuts=())
-        return await self._positions.read(space, "offload", lambda db: refs.cuts(db, request))
+        return await self._read_at(space, request.as_of, "offload", lambda db: refs.cuts(db, request))
 
     async def _ref(self, space: str, node: str) -> refs.Ref:
         """The reference of a node, waiting for one that is in the log and not yet in the view."""
@@ -188,6 +207,32 @@ class Query:
         if found is None:
             raise Invalid(f"no tool result of space {untoken(space)!r} is called {node[:40]!r}")
         return found
+
+    async def _past(self, space: str, payload: bytes) -> Struct:
+        request = _decoded(payload, Past)
+        return await self._pasts.progress(
+            space, moment(request.as_of), installed(request.services), await self._positions.head(space)
+        )
+
+    async def _canvases(self, space: str, payload: bytes) -> Struct:
+        request = _decoded(payload, Canvases)
+        return await self._read_at(space, request.as_of, "offload", lambda db: refs.canvases(db, request))
+
+    async def _read_at(
+        self, space: str, as_of: AsOf | None, service: str, work: Callable[[sqlite3.Connection], T]
+    ) -> T:
+        async with self._at(space, as_of, (service,)) as positions:
+            return await positions.read(space, service, work)
+
+    @contextlib.asynccontextmanager
+    async def _at(self, space: str, as_of: AsOf | None, services: Sequence[str]) -> AsyncIterator[Positions]:
+        """The views as they are, or as they were then; `Unavailable` while those are being made."""
+        if as_of is None:
+            yield self._positions
+            return
+        head = await self._positions.head(space)
+        async with self._pasts.hold(space, moment(as_of), installed(services), head, wait_s=PAST_WAIT_S) as past:
+            yield past.positions
 
     async def _nothing(self, space: str, service: str = "journal") -> bool:
         """Is the space empty? Otherwise wait a moment for its view, which may be being made."""

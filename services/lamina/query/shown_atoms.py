@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from lamina.cli.command import DONE, Context
 from lamina.cli.conversation import utc_text
 from lamina.cli.output import Column, one_line
+from lamina.query.asking import as_of
 from lamina.requests import AtomInfo, Atoms, AtomsAre
 
 TEXT_CHARS = 70
@@ -35,6 +36,7 @@ def atoms(context: Context, options: argparse.Namespace, with_memory: WithMemory
         history=options.history or bool(options.id),
         quarantined=options.quarantined,
         limit=options.limit,
+        as_of=as_of(options),
     )
     page: AtomsAre = with_memory(context, lambda memory: memory.ask("atoms", request, AtomsAre))
     if context.json:

@@ -14,23 +14,31 @@ from lamina.cli.conversation import print_turns, utc_text
 from lamina.cli.output import Column, one_line, size_text
 from lamina.errors import LaminaError
 from lamina.query import savings, shown_atoms
+from lamina.query.asking import as_of
 from lamina.query.shown_atoms import WithMemory
-from lamina.requests import AtomInfo, CutInfo, SavingsAre, SessionPage, Sessions, Turn, TurnPage, Turns
+from lamina.requests import (
+    AtomInfo,
+    Canvases,
+    CanvasesAre,
+    CanvasIs,
+    CutInfo,
+    SavingsAre,
+    SessionPage,
+    Sessions,
+    Turn,
+    TurnPage,
+    Turns,
+)
 
 
 class Show(Struct, frozen=True, kw_only=True):
-    """`output` is the type of each document that `--json` writes."""
+    """`output` is the type of each document that `--json` writes; `service` whose view it is read from, where it can
+    be asked as of a moment."""
 
     help: str
     run: Callable[[Context, argparse.Namespace, WithMemory], int]
     output: Any
-
-
-class Canvas(Struct, frozen=True, kw_only=True):
-    """The work of a session as a Mermaid `flowchart TD`."""
-
-    session: str
-    text: str
+    service: str = ""
 
 
 class SpaceInfo(Struct, frozen=True, kw_only=True):
@@ -45,7 +53,7 @@ class SpaceInfo(Struct, frozen=True, kw_only=True):
 
 
 def _log(context: Context, options: argparse.Namespace, with_memory: WithMemory) -> int:
-    request = Turns(session=options.session, limit=options.limit, newest=True)
+    request = Turns(session=options.session, limit=options.limit, newest=True, as_of=as_of(options))
     page: TurnPage = with_memory(context, lambda memory: memory.ask("turns", request, TurnPage))
     if context.json:
         for turn in page.turns:
@@ -61,7 +69,7 @@ def _log(context: Context, options: argparse.Namespace, with_memory: WithMemory)
 
 
 def _sessions(context: Context, options: argparse.Namespace, with_memory: WithMemory) -> int:
-    request = Sessions(limit=options.limit)
+    request = Sessions(limit=options.limit, as_of=as_of(options))
     page: SessionPage = with_memory(context, lambda memory: memory.ask("sessions", request, SessionPage))
     if context.json:
         context.document(page)
@@ -131,30 +139,41 @@ def _space(context: Context, name: str) -> SpaceInfo:
     return SpaceInfo(space=name, folder=plain.folder, log_bytes=size, sessions=row[0], turns=row[1], last=last)
 
 
-def _canvas(context: Context, options: argparse.Namespace, _: WithMemory) -> int:
-    """From the files, which are there to be read: the last changed first."""
-    folder = context.home.space(context.space) / "canvas"
-    wanted = f"{ids.token(options.session)}.mmd" if options.session else "*.mmd"
-    files = sorted(folder.glob(wanted), key=lambda file: file.stat().st_mtime, reverse=True)[: options.limit]
-    for file in files:
-        canvas = Canvas(session=ids.untoken(file.stem), text=file.read_text(encoding="utf-8"))
+def _canvas(context: Context, options: argparse.Namespace, with_memory: WithMemory) -> int:
+    """From the files, which are there to be read, the last changed first; of the past from the view of then."""
+    then = as_of(options)
+    if then is None:
+        canvases = _drawn(context, options)
+    else:
+        request = Canvases(as_of=then, session=options.session, limit=options.limit)
+        canvases = list(with_memory(context, lambda memory: memory.ask("canvases", request, CanvasesAre)).canvases)
+    for canvas in canvases:
         if context.json:
             context.document(canvas)
             continue
         context.printer.heading(one_line(canvas.session) or "no session")
         context.printer.block(canvas.text, "")
-    if not files and not context.json:
+    if not canvases and not context.json:
         of = f" of session {options.session!r}" if options.session else ""
         context.line(f"there is no canvas{of} in space {context.space!r}: it is drawn of a session's tool results")
     return DONE
 
 
+def _drawn(context: Context, options: argparse.Namespace) -> list[CanvasIs]:
+    folder = context.home.space(context.space) / "canvas"
+    wanted = f"{ids.token(options.session)}.mmd" if options.session else "*.mmd"
+    files = sorted(folder.glob(wanted), key=lambda file: file.stat().st_mtime, reverse=True)[: options.limit]
+    return [CanvasIs(session=ids.untoken(file.stem), text=file.read_text(encoding="utf-8")) for file in files]
+
+
 SHOWS = {
-    "log": Show(help="what was said", run=_log, output=Turn),
-    "atoms": Show(help="what was derived of it", run=shown_atoms.atoms, output=AtomInfo),
-    "sessions": Show(help="which sessions there are", run=_sessions, output=SessionPage),
-    "canvas": Show(help="the work of each session as a Mermaid chart", run=_canvas, output=Canvas),
-    "ledger": Show(help="tokens that offloading saved", run=savings.ledger, output=SavingsAre),
-    "context": Show(help="how contexts were cut to fit", run=savings.cuts, output=CutInfo),
+    "log": Show(help="what was said", run=_log, output=Turn, service="journal"),
+    "atoms": Show(help="what was derived of it", run=shown_atoms.atoms, output=AtomInfo, service="atoms"),
+    "sessions": Show(help="which sessions there are", run=_sessions, output=SessionPage, service="journal"),
+    "canvas": Show(
+        help="the work of each session as a Mermaid chart", run=_canvas, output=CanvasIs, service="offload"
+    ),
+    "ledger": Show(help="tokens that offloading saved", run=savings.ledger, output=SavingsAre, service="offload"),
+    "context": Show(help="how contexts were cut to fit", run=savings.cuts, output=CutInfo, service="offload"),
     "spaces": Show(help="which memories this home holds", run=_spaces, output=SpaceInfo),
 }
