@@ -125,7 +125,8 @@ class AtomsExtracted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an extractor kept of the events `inputs`; those of which nothing was kept have their outcome too.
 
     `windows` are the numbers of inputs of each window, in order. The id of the i-th atom is `atom_id(event id, i)`.
-    `raw` is a model's answer as received, `prompt_sha256` that of what it was asked.
+    `raw` is a model's answer as received, `prompt_sha256` that of what it was asked; `dropped` counts what code did
+    not believe of it, by reason.
     """
 
     step: str
@@ -140,10 +141,14 @@ class AtomsExtracted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     raw: str = ""
     tokens: int = 0
     duration_ms: int = 0
+    dropped: dict[str, int] = {}
 
 
 class AtomsReconciled(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What becomes of the atoms of the extractions `inputs`, beside those that were there."""
+    """What becomes of the atoms of the extractions `inputs`, beside those that were there.
+
+    `rules` decide what is clear; `model`, where one was asked, the rest.
+    """
 
     step: str
     n: int
@@ -155,6 +160,7 @@ class AtomsReconciled(Struct, frozen=True, kw_only=True, omit_defaults=True):
     raw: str = ""
     tokens: int = 0
     duration_ms: int = 0
+    dropped: dict[str, int] = {}
 
 
 class StepFailed(Struct, frozen=True, kw_only=True, omit_defaults=True):

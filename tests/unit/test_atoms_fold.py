@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from lamina.atoms.act import BuiltinAct
+from lamina.atoms.turns import Turn
+from lamina.errors import Invalid
+from lamina.events import DeadRetried
 from lamina.home import Home
 from lamina.ids import atom_id
-from tests.support.atoms import AtomsBench, plain
+from lamina.knowledge import Atom
+from lamina.runtime import Wanted
+from lamina.runtime.spec import Made
+from lamina.store import View
+from tests.support.atoms import AtomsBench, plain_act
 from tests.support.toy import dump, running, until
 
 
@@ -93,11 +102,8 @@ async def test_what_comes_while_an_idle_cut_is_decided_waits_in_the_same_window(
     async def act(wanted: Any, view: Any) -> Any:
         if wanted.inputs == ("t3",):
             await atoms.say("fact 4", id="t4")
-        return await plain_act(wanted, view)
+        return await plain_act()(wanted, view)
 
-    from lamina.atoms.act import BuiltinAct
-
-    plain_act = BuiltinAct(plain, name="plain", version="1")
     for n in range(1, 4):
         await atoms.say(f"fact {n}", id=f"t{n}")
     atoms.clock.now_us = list(atoms.log.messages.values())[-1].at_us + 601_000_000
@@ -119,6 +125,48 @@ async def test_a_window_that_cannot_be_taken_is_parked_and_the_others_go_on(atom
     assert (state.waiting, state.extracted, state.parked, state.due) == (0, 2, 1, 0)
     reason = atoms.rows("SELECT d.error FROM turns t JOIN decisions d ON d.id = t.decision WHERE t.outcome = 2")
     assert reason == [("Invalid: this turn cannot be taken",)]
+
+
+async def test_what_was_parked_waits_again_whole_when_it_is_retried(atoms: AtomsBench) -> None:
+    long = "fact " * 300 + "unfit"
+    await atoms.say(long, id="t1")
+    await atoms.say("fact 2", id="t2")
+    await atoms.run()
+    (target,) = [one[0] for one in atoms.rows("SELECT id FROM decisions WHERE kind = 'dead'")]
+    again = DeadRetried(service="atoms", target=target, step="atoms.extract", inputs=("t1", "nobody"))
+    seen: list[str] = []
+
+    def healed(window: Sequence[Turn], context: Sequence[Turn] = ()) -> tuple[Atom, ...]:
+        seen.extend(turn.text for turn in window)
+        return ()
+
+    await atoms.publish(again, session="")
+    await atoms.publish(again, session="")
+    await atoms.run(BuiltinAct(healed, name="healed", version="1"))
+
+    assert seen == [long]
+    assert atoms.outcomes() == {"t1": 1, "t2": 1}
+    state = atoms.counts()
+    assert (state.waiting, state.extracted, state.parked, state.due) == (0, 2, 0, 0)
+
+
+async def test_a_reconciliation_that_was_given_up_is_made_when_it_is_retried(atoms: AtomsBench) -> None:
+    async def broken(wanted: Wanted, view: View) -> Made:
+        if wanted.step == "atoms.reconcile":
+            raise Invalid("not today")
+        return await plain_act()(wanted, view)
+
+    await atoms.say("home=Seoul", id="t1")
+    await atoms.say("home=Busan", id="t2")
+    await atoms.run(broken)
+    assert atoms.standing() == {"home=Seoul": "active", "home=Busan": "active"}
+    for failure, id in zip(atoms.failures(), atoms.decision_ids("step.failed"), strict=True):
+        await atoms.publish(
+            DeadRetried(service="atoms", target=id, step=failure.step, inputs=failure.inputs), session=""
+        )
+    await atoms.run()
+
+    assert atoms.standing() == {"home=Seoul": "superseded", "home=Busan": "active"}
 
 
 async def test_atoms_know_their_sources_and_turns_their_atoms(atoms: AtomsBench) -> None:

@@ -26,10 +26,15 @@ class Extraction(Struct, frozen=True):
 
 
 class Reconciliation(Struct, frozen=True):
-    """New atoms, and those there are that may say the same or something else about the same."""
+    """New atoms, and those there are that may say the same or something else about the same.
+
+    `alike` are those of like words, for a model alone; `spent_today` are the tokens of the space's day (UTC).
+    """
 
     new: tuple[AtomRow, ...]
     known: tuple[AtomRow, ...]
+    alike: tuple[AtomRow, ...] = ()
+    spent_today: int = 0
 
 
 def decide(state: State, now_us: int) -> Wanted | Due | None:

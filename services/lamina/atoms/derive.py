@@ -25,6 +25,7 @@ from lamina.atoms.work import Work
 from lamina.events import (
     AtomsExtracted,
     AtomsReconciled,
+    DeadRetried,
     Event,
     MemoryForgotten,
     MemoryUndone,
@@ -92,6 +93,28 @@ def failed(work: Work, event: Event, recorded: Recorded, data: StepFailed) -> No
     for turn in map(work.turn, data.inputs if data.dead and data.step == EXTRACT else ()):
         if turn is not None and turn.outcome == WAITING:
             work.decided(turn, PARKED, event.id)
+
+
+def retried(work: Work, event: Event, recorded: Recorded, data: DeadRetried) -> None:
+    """What was given up is due again: turns that are parked wait, extractions are to be reconciled."""
+    if data.step == EXTRACT:
+        found = (work.turn(id) for id in dict.fromkeys(data.inputs))
+        parked = [
+            turn for turn in found if turn is not None and turn.outcome == PARKED and turn.decision == data.target
+        ]
+        work.waits_again(parked, recorded.at_us)
+    elif data.step == RECONCILE:
+        for id in dict.fromkeys(data.inputs):
+            made = got(work.rows, DecisionRow, id)
+            if (
+                made is None
+                or made.kind != "extract"
+                or made.undone
+                or work.rows.get("unreconciled", (id,)) is not None
+            ):
+                continue
+            work.others.append(Put("unreconciled", (id, made.seq)))
+            work.state = replace(work.state, unreconciled=work.state.unreconciled + 1)
 
 
 def corrected(work: Work, event: Event, recorded: Recorded, target: str, text: str, time_us: int) -> None:

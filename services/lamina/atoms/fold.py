@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from lamina.atoms.derive import corrected, extracted, failed, forgotten, reconciled, undone
+from lamina.atoms.derive import corrected, extracted, failed, forgotten, reconciled, retried, undone
 from lamina.atoms.tables import OPEN, TABLES, WAITING, SessionRow, TurnRow, got, put
 from lamina.atoms.windows import alone, placed
 from lamina.atoms.work import State, Work, closed
@@ -17,6 +17,7 @@ from lamina.events import (
     AtomsExtracted,
     AtomsReconciled,
     Blob,
+    DeadRetried,
     Event,
     MemoryCorrected,
     MemoryForgotten,
@@ -148,6 +149,7 @@ _CHANGES: dict[Any, Callable[[Work, Event, Recorded, Any], None]] = {
     AtomsExtracted: extracted,
     AtomsReconciled: reconciled,
     StepFailed: failed,
+    DeadRetried: retried,
     MemoryCorrected: _corrected,
     MemoryUndone: undone,
     MemoryForgotten: forgotten,

@@ -15,6 +15,7 @@ from lamina.atoms.turns import Turn
 from lamina.atoms.windows import GAP_US
 from lamina.runtime import Due, Wanted
 from lamina.store import Row
+from lamina.text import match
 
 CONTEXT_TURNS = 4
 CONTEXT_CHARS = 600
@@ -28,29 +29,37 @@ _SLOT = (
     "SELECT * FROM atoms WHERE slot = ? AND slot <> '' AND subject = ? AND removed_by = '' AND status <> 'repeated' "
     "ORDER BY n DESC LIMIT ?"
 )
+_ALIKE = (
+    "SELECT a.* FROM atoms_fts f JOIN atoms a ON a.n = f.rowid WHERE atoms_fts MATCH ? AND a.status = 'active' "
+    "ORDER BY bm25(atoms_fts) LIMIT ?"
+)
+MOST_ALIKE = 6
+"""Of the atoms of like words, for each new one."""
 _KEYS = 200
 
 
 class Planner(Struct, frozen=True):
-    """How much one extraction takes: `windows` at most, and no further window once it has `turns`. It `counts`
-    what was spent today where that is limited."""
+    """How much one extraction takes: `windows` at most, and no further window once it has `turns`.
+
+    `for_model`: what was spent today is counted, and for a reconciliation atoms of like words are looked up.
+    """
 
     windows: int
     turns: int
-    counts: bool = False
+    for_model: bool = False
 
     def __call__(self, db: sqlite3.Connection, wanted: Wanted, now_us: int, attempt: int) -> Wanted | Due | None:
         """`wanted` with its inputs and texts; what is not due after all is None, or Due. After a failure one window
         is tried by itself, so that the one that cannot be taken does not hold up others."""
         if wanted.step != EXTRACT:
-            return _reconciliation(db, wanted)
+            return _reconciliation(db, wanted, _spent(db, now_us) if self.for_model else None)
         numbers = self._due(db, now_us, 1 if attempt else self.windows)
         if not numbers:
             first = db.execute("SELECT min(at_us) FROM windows WHERE state = 0").fetchone()[0]
             return Due(first + GAP_US) if first is not None else None
         windows = tuple(window for number in numbers if (window := _window(db, number)).turns)
         inputs = tuple(turn.id for window in windows for turn in window.turns)
-        return replace(wanted, inputs=inputs, ask=Extraction(windows, _spent(db, now_us) if self.counts else 0))
+        return replace(wanted, inputs=inputs, ask=Extraction(windows, _spent(db, now_us) if self.for_model else 0))
 
     def _due(self, db: sqlite3.Connection, now_us: int, most: int) -> list[int]:
         """The closed windows, those of stated memories first; where there are none, those idle for long."""
@@ -107,7 +116,8 @@ def _shown(turn: TurnRow, most: int | None = None) -> Turn:
     )
 
 
-def _reconciliation(db: sqlite3.Connection, wanted: Wanted) -> Wanted | None:
+def _reconciliation(db: sqlite3.Connection, wanted: Wanted, spent_today: int | None) -> Wanted | None:
+    """`wanted` with its atoms; where `spent_today` is given a model may be asked, and is given some alike."""
     rows = db.execute("SELECT decision FROM unreconciled ORDER BY seq LIMIT ?", (MOST_RECONCILED,)).fetchall()
     decisions = tuple(row[0] for row in rows)
     if not decisions:
@@ -120,7 +130,21 @@ def _reconciliation(db: sqlite3.Connection, wanted: Wanted) -> Wanted | None:
         _take(known, db.execute(_SLOT, (slot, subject, MOST_KNOWN)))
     for one in new:
         known.pop(one.id, None)
-    return replace(wanted, inputs=decisions, ask=Reconciliation(tuple(new), tuple(known.values())))
+    ask = Reconciliation(tuple(new), tuple(known.values()))
+    if spent_today is not None:
+        ask = replace(ask, alike=tuple(_alike(db, new)), spent_today=spent_today)
+    return replace(wanted, inputs=decisions, ask=ask)
+
+
+def _alike(db: sqlite3.Connection, new: Sequence[AtomRow]) -> Iterable[AtomRow]:
+    """The atoms of the same speakers' words that are nearest to the new ones, by the words of the index."""
+    found: dict[str, AtomRow] = {}
+    fresh = {atom.id for atom in new}
+    for atom in new:
+        expression = match(atom.text)
+        if expression is not None:
+            _take(found, db.execute(_ALIKE, (expression, MOST_ALIKE)))
+    return [atom for atom in found.values() if atom.id not in fresh]
 
 
 def _take(known: dict[str, AtomRow], rows: Iterable[Row]) -> None:

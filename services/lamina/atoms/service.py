@@ -15,7 +15,7 @@ from lamina.runtime import Service
 from lamina.runtime.spec import Act
 
 BUILTIN = Planner(windows=40, turns=200)
-MODEL = Planner(windows=1, turns=1, counts=True)
+MODEL = Planner(windows=1, turns=1, for_model=True)
 WAITS = 1_000_000
 """Attempts of a model: one that is away is waited for, however long; what cannot be used is left to the rules."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -75,8 +77,22 @@ class Work:
         self._changed.add(turn.id)
 
     def decided(self, turn: TurnRow, outcome: int, decision: str) -> None:
-        """The outcome of a turn that waited."""
-        self.put(replace(turn, outcome=outcome, decision=decision, text=turn.text[:CONTEXT_CHARS]))
+        """The outcome of a turn that waited. One that is parked may be tried again, so its text stays whole."""
+        text = turn.text if outcome == PARKED else turn.text[:CONTEXT_CHARS]
+        self.put(replace(turn, outcome=outcome, decision=decision, text=text))
+
+    def waits_again(self, turns: Sequence[TurnRow], at_us: int) -> None:
+        """Turns that were parked, in windows of their own that are due, one for each window they were in."""
+        for old in dict.fromkeys(turn.window for turn in turns):
+            these = [turn for turn in turns if turn.window == old]
+            number = self.state.windows + 1
+            chars = sum(len(turn.text) for turn in these)
+            spoken = sum(turn.kind != "tool" for turn in these)
+            window = WindowRow(number, these[0].session, CLOSED, spoken, len(these), chars, at_us)
+            self.state = replace(self.state, windows=number)
+            self.put_window(window)
+            for turn in these:
+                self.put(replace(turn, window=number, outcome=WAITING, decision=""))
 
     def window(self, number: int) -> WindowRow | None:
         if number not in self._windows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lamina.atoms.model.choosing import Choice, choose
 from lamina.atoms.model.extractor import NAME, VERSION, Extraction, extract, needed
-from lamina.atoms.model.reconcile import Candidate, Reconciliation, reconcile
+from lamina.atoms.model.reconcile import Candidate, Reconciliation, reconcile, reconciling_needs
 
 __all__ = [
     "NAME",
@@ -21,4 +21,5 @@ __all__ = [
     "extract",
     "needed",
     "reconcile",
+    "reconciling_needs",
 ]

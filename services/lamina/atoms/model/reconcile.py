@@ -15,6 +15,7 @@ from lamina.atoms.model.reading import read
 from lamina.atoms.model.schema import Move
 from lamina.knowledge import Atom, Operation, Verb
 from lamina.llm import Ask, Model
+from lamina.tokens import count
 
 MAX_REASON_CHARS = 200
 _VERBS: tuple[Verb, ...] = ("add", "supersede", "reinforce", "contradict", "none")
@@ -52,10 +53,7 @@ async def reconcile(fresh: Sequence[Candidate], known: Sequence[Candidate], mode
     if not sound or not targets:
         return Reconciliation(operations=tuple(Operation(verb="add", atom=one.id) for one in fresh))
     begun = time.monotonic_ns()
-    asked = prompt.reconciliation(
-        [_line(f"n{n}", one) for n, one in enumerate(sound, 1)],
-        [_line(f"k{n}", one) for n, one in enumerate(targets, 1)],
-    )
+    asked = _prompt(sound, targets)
     ask = Ask(
         system=asked.system,
         user=asked.user,
@@ -75,6 +73,19 @@ async def reconcile(fresh: Sequence[Candidate], known: Sequence[Candidate], mode
         tokens=answer.tokens,
         duration_ms=(time.monotonic_ns() - begun) // 1_000_000,
         dropped={reason: number for reason, number in sorted(dropped.items()) if number},
+    )
+
+
+def reconciling_needs(fresh: Sequence[Candidate], known: Sequence[Candidate]) -> int:
+    """The tokens that reconciling these may cost: what is asked, and the longest answer."""
+    asked = _prompt(fresh, known)
+    return count(asked.system) + count(asked.user) + MAX_ANSWER_TOKENS
+
+
+def _prompt(fresh: Sequence[Candidate], known: Sequence[Candidate]) -> prompt.Prompt:
+    return prompt.reconciliation(
+        [_line(f"n{n}", one) for n, one in enumerate(fresh, 1)],
+        [_line(f"k{n}", one) for n, one in enumerate(known, 1)],
     )
 
 
