@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from lamina.knowledge import Atom, Operation
+from lamina.knowledge import Atom, Episode, Operation, ScenarioOperation, Standing
 
 ROLES = ("user", "assistant", "system", "tool")
 MAX_INLINE_BYTES = 256 * 1024
@@ -163,6 +163,28 @@ class AtomsReconciled(Struct, frozen=True, kw_only=True, omit_defaults=True):
     dropped: dict[str, int] = {}
 
 
+class ScenariosArranged(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How the atoms that the events `inputs` made or changed go together with those that were there.
+
+    `standings` are those of atoms that are new or stand otherwise than before, `episodes` the episodes that are new
+    or changed, `gone` those whose atoms are in others now. Ids and numbers alone: the words are those of the atoms.
+    """
+
+    step: str
+    n: int
+    inputs: tuple[str, ...]
+    rules: str
+    standings: tuple[Standing, ...] = ()
+    episodes: tuple[Episode, ...] = ()
+    gone: tuple[str, ...] = ()
+    operations: tuple[ScenarioOperation, ...] = ()
+    model: str = ""
+    prompt_sha256: str = ""
+    raw: str = ""
+    tokens: int = 0
+    duration_ms: int = 0
+
+
 class StepFailed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A decision that could not be made: what failed, the how-manieth time, and when to try again.
 
@@ -209,6 +231,7 @@ Data: TypeAlias = (
     | MemoryUndone
     | AtomsExtracted
     | AtomsReconciled
+    | ScenariosArranged
     | StepFailed
     | DeadDropped
     | DeadRetried
@@ -226,6 +249,7 @@ TYPES: Mapping[str, type[Struct]] = {
     "memory.undone": MemoryUndone,
     "atoms.extracted": AtomsExtracted,
     "atoms.reconciled": AtomsReconciled,
+    "scenarios.arranged": ScenariosArranged,
     "step.failed": StepFailed,
     "dead.dropped": DeadDropped,
     "dead.retried": DeadRetried,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -66,5 +67,55 @@ class Operation(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     verb: Verb
     atom: str
+    target: str = ""
+    reason: str = ""
+
+
+class Standing(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How an atom stood when a decision looked: its `status`, what it counts for or fell to (`by`), until when it
+    held, and how often it was said. `missing` is the status of an atom that is not there."""
+
+    atom: str
+    status: str
+    by: str = ""
+    until: str = ""
+    count: int = 1
+
+
+class Episode(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Atoms of one session that lie together in time. `parent` is the earlier episode that it goes on from, by
+    `score`; empty where it begins something. `scenario` is the id of the whole."""
+
+    id: str
+    atoms: tuple[str, ...]
+    scenario: str
+    parent: str = ""
+    score: float = 0.0
+
+
+COLD_US = 24 * 3_600 * 1_000_000
+"""A scenario that nothing was added to for so long is dormant. Told by whoever reads, who has a clock."""
+HALF_HEAT_US = 7 * COLD_US
+
+
+def heat(*, mentions: int, sessions: int, last_us: int, now_us: int) -> float:
+    """How much a scenario is on one's mind: by how often and in how many sessions it was spoken of, half of it a week
+    after it last was."""
+    cooled: float = 0.5 ** (max(0, now_us - last_us) / HALF_HEAT_US)
+    return round(math.log2(1 + mentions + 2 * sessions) * cooled, 3)
+
+
+ScenarioVerb: TypeAlias = Literal["create", "assign", "move", "merge", "split"]
+
+
+class ScenarioOperation(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of `episodes`: they are or join `scenario`, coming from the scenario `target` where they had one.
+
+    A merge takes all of `target`, a split begins a scenario of its own. `reason` names no words of what was said.
+    """
+
+    verb: ScenarioVerb
+    scenario: str
+    episodes: tuple[str, ...]
     target: str = ""
     reason: str = ""

@@ -312,3 +312,44 @@ class DecisionIs(Struct, frozen=True, kw_only=True):
     time: str = ""
     error: str = ""
     undone: bool = False
+
+
+class Scenarios(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`scenarios`: the situations of the space, the hottest first, or the one of this `name` (its slug or id, or the
+    beginning of either) with its text and atoms; answered by `ScenariosAre`. `now` is RFC 3339, the machine's clock
+    where it is empty."""
+
+    name: str = ""
+    limit: int = 50
+    now: str = ""
+    as_of: AsOf | None = None
+
+
+class ScenarioInfo(Struct, frozen=True, kw_only=True):
+    """A scenario. `status`: open, dormant (nothing for a day), closed (by hand), merged (into `merged`).
+
+    `heat` falls by half a week after `last`; `text` is the file as it stands and `atoms` are the ids of its members,
+    where one scenario is asked for.
+    """
+
+    id: str
+    slug: str
+    title: str
+    summary: str
+    status: str
+    heat: float
+    project: str
+    facts: int
+    mentions: int
+    sessions: int
+    first: str
+    last: str
+    path: str
+    merged: str = ""
+    text: str = ""
+    atoms: tuple[str, ...] = ()
+
+
+class ScenariosAre(Struct, frozen=True, kw_only=True):
+    scenarios: tuple[ScenarioInfo, ...]
+    more: bool

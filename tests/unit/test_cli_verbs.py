@@ -101,7 +101,7 @@ BASH = shutil.which("bash")
     [
         (("lamina", "stat"), {"status"}),
         (("lamina", "--home", "/x", "reca"), {"recall"}),
-        (("lamina", "show", "s"), {"sessions", "spaces"}),
+        (("lamina", "show", "se"), {"sessions"}),
         (("lamina", "recall", "--li"), {"--limit"}),
         (("lamina", "--ver"), {"--version"}),
         (("lamina", "recall", "x"), set()),

@@ -69,10 +69,6 @@ class Connection(Client):
             await self.close()
             why = self._last_error or "no answer"
             raise Unavailable(f"no bus at {', '.join(urls)} within {timeout_s} s: {why}") from self._last_error
-        except LaminaError:
-            if self._transport is not None:  # refused after a socket was opened
-                await self.close()
-            raise
 
     async def _open(self, urls: list[str], options: dict[str, Any]) -> None:
         settings: dict[str, Any] = {
@@ -98,7 +94,6 @@ class Connection(Client):
         finally:
             connecting.cancel()
             self._refused.cancel()
-            await asyncio.wait({connecting})  # it may hold a socket
         await self.subscribe_sink(self._reply_prefix + "*", self._on_reply, timeout_s=5.0)
 
     # -- sending

@@ -168,7 +168,8 @@ class Service(Struct, Generic[S], frozen=True, kw_only=True):
     `blobs`: fold gets the bytes of blobs, and they are kept as `blobs/<sha256>`. `embeds` names a table of the view
     with the columns seq, hash and text: the embed loop fills `cache/embeddings-<identity>.db` with the vectors of
     its texts. `configure` gives the service as the configuration of a home wants it: other ways of deciding, the
-    same view. `urgent`: while much is to be folded, the other services of its process give way to it for a while.
+    same view. `after` names the services whose decisions it decides over: whoever waits for it waits for them first.
+    `urgent`: while much is to be folded, the other services of its process give way to it for a while.
     """
 
     name: str
@@ -186,4 +187,5 @@ class Service(Struct, Generic[S], frozen=True, kw_only=True):
     max_attempts: int = 8
     embeds: str = ""
     urgent: bool = False
+    after: tuple[str, ...] = ()
     configure: Callable[[Config], Service[S]] | None = None

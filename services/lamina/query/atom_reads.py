@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Sequence
 
@@ -19,6 +20,8 @@ from lamina.times import from_micros, text_of
 MAX_PAGE = 1_000
 MAX_PAGE_BYTES = 700_000
 MOST_STEPS = 200
+MARK = re.compile(r"[0-9a-f]{8}")
+"""Behind a line of a rendered file: the beginning of the id of the atom that it comes from."""
 _COLUMNS = (
     *("id", "type", "text", "status", "by", "reason", "subject", "slot", "value", "scope", "polarity", "priority"),
     *("count", "time", "last_us", "known_us", "valid_from", "until", "session", "project", "said_by"),
@@ -68,11 +71,15 @@ def decision(db: sqlite3.Connection, id: str) -> DecisionIs:
 
 
 def link(db: sqlite3.Connection, id: str) -> Link | None:
-    """An atom as the head of a chain: its sources are event ids."""
+    """An atom as the head of a chain: its sources are event ids. `id` is its own, or the mark that files bear."""
     row = db.execute(f"{_SELECT} WHERE a.id = ?", (id,)).fetchone()
+    if row is None and MARK.fullmatch(id):
+        marked = db.execute(f"{_SELECT} WHERE a.id BETWEEN ? AND ? LIMIT 2", (f"{id}-", f"{id}.")).fetchall()
+        row = marked[0] if len(marked) == 1 else None
     if row is None:
         return None
     one = _info(row)
+    id = one.id
     by = db.execute("SELECT text FROM atoms WHERE id = ?", (one.by,)).fetchone()
     repeated = db.execute("SELECT sources FROM atoms WHERE by = ? AND status = 'repeated' ORDER BY n", (id,))
     more = [span.id for row in repeated for span in spans(row[0])]

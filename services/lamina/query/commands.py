@@ -127,6 +127,7 @@ def _show_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what", choices=tuple(SHOWS), help="; ".join(f"{name}: {show.help}" for name, show in SHOWS.items())
     )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="of scenarios: one, by its name or id")
     parser.add_argument("--session", metavar="NAME", help="only this session")
     parser.add_argument("--turn", type=positive, metavar="N", help="of context: what the N-th cut made smaller")
     parser.add_argument(
@@ -238,6 +239,7 @@ show = Command(
         "lamina show atoms --type instruction      # what was derived, newest first",
         "lamina show atoms --query database --history",
         "lamina show atoms --as-of 1200            # as they stood after event 1200 of the log",
+        "lamina show scenarios                    # the situations, the hottest first",
         "lamina show sessions --json",
         "lamina show ledger                       # tokens saved by offloading",
         "lamina show context --session s1 --turn 2",

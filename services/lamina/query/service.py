@@ -17,7 +17,7 @@ from lamina.embedding import Embedding, shared
 from lamina.errors import Invalid, Transient, Unavailable
 from lamina.home import Home
 from lamina.ids import SUBJECT_ROOT, space_of, untoken
-from lamina.query import atom_reads, reads, refs
+from lamina.query import atom_reads, reads, refs, scenarios
 from lamina.query.as_of import WHY, installed, moment, recall_past
 from lamina.query.chain import chain
 from lamina.query.past import Pasts
@@ -44,6 +44,8 @@ from lamina.requests import (
     Recall,
     Savings,
     SavingsAre,
+    Scenarios,
+    ScenariosAre,
     SessionPage,
     Sessions,
     Settled,
@@ -88,6 +90,7 @@ class Query:
             "decision": self._decision,
             "past": self._past,
             "canvases": self._canvases,
+            "scenarios": self._scenarios,
         }
 
     async def serve(self, ready: asyncio.Event) -> None:
@@ -160,6 +163,12 @@ class Query:
         if await self._nothing(space, "atoms"):
             return DecisionIs()
         return await self._positions.read(space, "atoms", lambda db: atom_reads.decision(db, request.id))
+
+    async def _scenarios(self, space: str, payload: bytes) -> Struct:
+        request = _decoded(payload, Scenarios)
+        if await self._nothing(space, "scenarios"):
+            return ScenariosAre(scenarios=(), more=False)
+        return await self._read_at(space, request.as_of, "scenarios", lambda db: scenarios.scenarios(db, request))
 
     async def _read(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, Read)

@@ -36,19 +36,20 @@ class Settling:
         """Where the views stand once they have folded everything that was in the log when asked, and what was
         decided of it. `Timeout` says what is behind; what waits after a failure, or is dead, is not waited for."""
         names = request.layers if request.layers is not None else tuple(sorted(self._services))
-        services = [layer_service(name, tuple(self._services)) for name in names]
+        asked = [layer_service(name, tuple(self._services)) for name in names]
+        services = self._in_order(asked)
         head = max(await self._head(space), request.min_seq)
         # Looked at once before the time counts: to wait 0 s for what is done already succeeds.
         seqs = await self._seqs(space, services, head)
         behind = await self._behind(space, seqs, head)
         embed = head > 0 and "vectors" in (request.layers or ())
         if not behind and not embed:
-            return Position(seqs=seqs)
+            return Position(seqs={name: seqs[name] for name in asked})
         try:
             async with asyncio.timeout(min(request.timeout_s, MAX_SETTLE_S)):
                 for name in self._deciding(services):
                     await self._decided(space, name, head)
-                head = max(head, await self._head(space))  # with what was decided meanwhile
+                    head = max(head, await self._head(space))  # with what was decided meanwhile
                 for name in services:
                     if head:
                         seqs[name] = await self._positions.wait(space, name, head)
@@ -58,7 +59,21 @@ class Settling:
             behind = await self._behind(space, await self._seqs(space, services, head), head)
             why = ", ".join(behind) or f"vectors are being made ({self._vectors.embedding.why or 'the model works'})"
             raise Timeout(f"not settled within {request.timeout_s} s: {why}; see `lamina status`") from error
-        return Position(seqs=seqs)
+        return Position(seqs={name: seqs[name] for name in asked})
+
+    def _in_order(self, names: Sequence[str]) -> list[str]:
+        """These services, and before each those whose decisions it decides over."""
+        found: dict[str, None] = {}
+
+        def add(name: str) -> None:
+            for earlier in self._services[name].after:
+                if earlier in self._services and earlier not in found:
+                    add(earlier)
+            found[name] = None
+
+        for name in names:
+            add(name)
+        return list(found)
 
     async def _head(self, space: str) -> int:
         last = await self._bus.last(space_subject(space))

@@ -13,7 +13,7 @@ from lamina.cli.command import DONE, Context
 from lamina.cli.conversation import print_turns, utc_text
 from lamina.cli.output import Column, one_line, size_text
 from lamina.errors import LaminaError
-from lamina.query import savings, shown_atoms
+from lamina.query import savings, shown_atoms, shown_scenarios
 from lamina.query.asking import as_of
 from lamina.query.shown_atoms import WithMemory
 from lamina.requests import (
@@ -23,6 +23,7 @@ from lamina.requests import (
     CanvasIs,
     CutInfo,
     SavingsAre,
+    ScenarioInfo,
     SessionPage,
     Sessions,
     Turn,
@@ -169,6 +170,12 @@ def _drawn(context: Context, options: argparse.Namespace) -> list[CanvasIs]:
 SHOWS = {
     "log": Show(help="what was said", run=_log, output=Turn, service="journal"),
     "atoms": Show(help="what was derived of it", run=shown_atoms.atoms, output=AtomInfo, service="atoms"),
+    "scenarios": Show(
+        help="the situations that this belongs to; with a name, one of them",
+        run=shown_scenarios.scenarios,
+        output=ScenarioInfo,
+        service="scenarios",
+    ),
     "sessions": Show(help="which sessions there are", run=_sessions, output=SessionPage, service="journal"),
     "canvas": Show(
         help="the work of each session as a Mermaid chart", run=_canvas, output=CanvasIs, service="offload"
