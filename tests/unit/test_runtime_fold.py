@@ -16,6 +16,7 @@ from lamina.errors import Invalid
 from lamina.events import MemoryStated, TurnRecorded
 from lamina.home import Home
 from lamina.runtime import Add, Change, Recorded, Rows
+from lamina.runtime.membership import heartbeats
 from lamina.runtime.worker import Worker, touch_subject
 from lamina.store.driver import connect
 from tests.support.bench import Bench
@@ -245,7 +246,7 @@ async def test_a_clean_stop_writes_positions_and_leaves_nothing_open(bench: Benc
 
     assert read == [0]
     assert open_files() == fds
-    assert [path for path in bench.home.run.rglob("*") if path.name.startswith("toy-")] == []
+    assert heartbeats(bench.home) == []
 
 
 def open_files() -> int:

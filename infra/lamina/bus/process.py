@@ -48,7 +48,7 @@ async def end_stale(pid: int, marker: str, patience_s: float) -> None:
         except TimeoutError:
             continue
         return
-    raise Busy(f"an old nats-server, process {pid}, does not end; end it by hand")
+    raise Busy(f"an old child, process {pid} ({marker}), does not end; end it by hand")
 
 
 def command_of(pid: int) -> str:

@@ -7,31 +7,30 @@ import contextlib
 import os
 import shutil
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
 from lamina.bus.monitor import monitored
-from lamina.bus.nats import Credentials, NatsBus, connect
+from lamina.bus.nats import NatsBus
 from lamina.bus.server import Server as NatsServer
-from lamina.bus.server import read_credentials
 from lamina.bus.stream import default_max_bytes, ensure_stream
 from lamina.config import Config, keep_of
-from lamina.errors import Invalid, LaminaError, Transient, Unavailable
+from lamina.daemon.running import connected, running, signals
+from lamina.daemon.scale import service_named
+from lamina.daemon.supervisor import Supervisor
+from lamina.errors import LaminaError, Transient
 from lamina.home import Home, Lock, Runtime
-from lamina.ids import LANES
 from lamina.log import get_logger
-from lamina.runtime.feed import Feed
 from lamina.runtime.refill import refill, refilled
 from lamina.runtime.registry import Server, fold_services, services
 from lamina.runtime.spec import Service
 from lamina.runtime.trim import keeping
-from lamina.runtime.views import lane_subjects
-from lamina.runtime.worker import Worker, touch_subject
+from lamina.runtime.worker import touch_subject
 
 LOOK_S = 1.0
 MEND_S = 5.0
@@ -50,6 +49,8 @@ class Daemon:
         self._idle_exit_s = idle_exit_s
         self._stop = asyncio.Event()
         self._child: NatsServer | None = None
+        command = (sys.executable, "-m", "lamina.cli", "--home", str(home.path), "worker")
+        self._supervisor = Supervisor(home, command)
         self._mended_at = 0.0
         self._grants_us = 0
         self.why_stopped = ""
@@ -70,7 +71,7 @@ class Daemon:
         try:
             async with contextlib.AsyncExitStack() as stack:
                 url, monitor_url, credentials = await self._server(stack)
-                bus = await stack.enter_async_context(_connected(url, credentials, "lamina-daemon"))
+                bus = await stack.enter_async_context(connected(url, credentials, "lamina-daemon"))
                 limit = self._config.bus.max_bytes or None
                 await ensure_stream(
                     bus,
@@ -79,7 +80,8 @@ class Daemon:
                     replicas=self._config.bus.replicas,
                 )
                 spaces = await refill(self._home, bus)
-                await stack.enter_async_context(_running(self._chosen(), bus, self._home))
+                scaled = self._supervisor.scaled
+                await stack.enter_async_context(running(self._chosen(), bus, self._home, scaled=scaled))
                 await stack.enter_async_context(self._keeping(bus))
                 runtime = Runtime(
                     pid=os.getpid(),
@@ -91,7 +93,8 @@ class Daemon:
                 )
                 self._home.write_runtime(runtime)
                 stack.callback(self._home.clear_runtime, os.getpid())
-                with _signals(self.stop):
+                await stack.enter_async_context(self._supervisor.running())
+                with signals(self.stop):
                     ready(runtime)
                     await self._refilled(bus, spaces)
                     log.info("daemon_ready", home=str(self._home.path), url=url)
@@ -158,7 +161,7 @@ class Daemon:
             if monitor_url and not (self._home.bus / "credentials.json").exists():
                 self.stop("the bus folder is gone; the next start refills the log from the ledgers")
             if self._idle_exit_s is not None and monitor_url:
-                if await _clients(monitor_url) > 0:
+                if await _clients(monitor_url) > self._supervisor.alive:
                     idle_since = time.monotonic()
                 elif time.monotonic() - idle_since > self._idle_exit_s:
                     self.stop(f"nobody was connected for {self._idle_exit_s:.0f} s")
@@ -201,72 +204,6 @@ class Daemon:
             os.kill(server.pid, signal.SIGTERM)
 
 
-def service_named(name: str) -> Service[Any] | Server:
-    """The installed service `name`; `Invalid` lists them."""
-    installed = services()
-    if name not in installed:
-        raise Invalid(f"unknown service {name!r}; there are: {', '.join(installed)}")
-    return installed[name]
-
-
-async def run_worker(home: Home, config: Config, name: str, ready: Callable[[], None]) -> None:
-    """One more worker of one service, in this process, beside the daemon of the home; until a signal."""
-    service = service_named(name)
-    runtime = home.runtime()
-    url = config.bus.url or (runtime.url if runtime else "")
-    credentials = config.bus.credentials or (runtime.credentials if runtime else "")
-    if not url:
-        raise Unavailable(f"no daemon runs on {home.path}: start it with `lamina up`, or name a bus.url")
-    home.prepare()
-    stopped = asyncio.Event()
-    async with _connected(url, credentials, f"lamina-{name}") as bus, _running([service], bus, home):
-        with _signals(lambda _: stopped.set()):
-            ready()
-            await stopped.wait()
-
-
-@contextlib.asynccontextmanager
-async def _connected(url: str, credentials: str, name: str) -> AsyncIterator[NatsBus]:
-    known = read_credentials(Path(credentials)) if credentials else Credentials()
-    bus = await connect(url.split(","), credentials=known, name=name)
-    try:
-        yield bus
-    finally:
-        await bus.close()
-
-
-@contextlib.asynccontextmanager
-async def _running(chosen: Sequence[Service[Any] | Server], bus: NatsBus, home: Home) -> AsyncIterator[None]:
-    """The services as tasks, from the moment all are ready until the block ends; positions are then written."""
-    workers: list[Worker[Any]] = []
-    tasks: list[asyncio.Task[None]] = []
-    feed = Feed(bus, lane_subjects(range(LANES)))
-    async with feed, asyncio.TaskGroup() as group:
-        readies = []
-        for service in chosen:
-            ready = asyncio.Event()
-            readies.append(ready)
-            if isinstance(service, Service):
-                worker: Worker[Any] = Worker(service, bus, home, feed=feed)
-                workers.append(worker)
-                group.create_task(worker.run(ready), name=service.name)
-            else:
-                tasks.append(group.create_task(_served(service, bus, home, ready), name=service.name))
-        for ready in readies:
-            await ready.wait()
-        try:
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            for worker in workers:
-                worker.stop()
-
-
-async def _served(service: Server, bus: NatsBus, home: Home, ready: asyncio.Event) -> None:
-    await service.serve(bus, home, ready)
-
-
 async def _clients(monitor_url: str) -> int:
     """Connections to the server besides the daemon's own; 1 when it does not tell (better to stay up)."""
     try:
@@ -274,16 +211,3 @@ async def _clients(monitor_url: str) -> int:
     except Transient:
         return 1
     return sum(1 for one in connections.get("connections", ()) if one.get("name") != "lamina-daemon")
-
-
-@contextlib.contextmanager
-def _signals(stop: Callable[[str], object]) -> Any:
-    """SIGTERM and SIGINT ask for a clean stop."""
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop, signal.Signals(number).name)
-    try:
-        yield
-    finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(number)

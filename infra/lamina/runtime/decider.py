@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from lamina import events
 from lamina.bus import Bus
 from lamina.errors import Closed, Permanent, Transient
-from lamina.ids import decision_id, derived_id, event_subject, untoken
+from lamina.ids import decision_id, derived_id, event_subject, lane, untoken
 from lamina.log import get_logger
 from lamina.runtime.apply import BACKOFF_S, CODE_ERRORS, Cursor, backoff_s
 from lamina.runtime.feed import GIVE_WAY_S, QUIET_S
@@ -65,6 +65,7 @@ class Decider(Generic[S]):
         self._clock = clock_us
         self._stands_back = stands_back
         self._slots = asyncio.Semaphore(most)
+        self._lanes: frozenset[int] = frozenset()
         self._due: dict[str, int] = {}
         self._unsaved: set[str] = set()
         self._busy: dict[str, asyncio.Task[None]] = {}
@@ -97,10 +98,21 @@ class Decider(Generic[S]):
         unsaved, self._unsaved = self._unsaved, set()
         try:
             if unsaved:
-                await self._index.set_due({space: self._due.get(space) for space in unsaved})
+                self._unsaved |= await self._index.set_due({space: self._due.get(space) for space in unsaved})
         except BaseException:
             self._unsaved |= unsaved
             raise
+
+    async def take(self, lanes: frozenset[int]) -> None:
+        """Decide for the spaces of these lanes from now on. What is due in those that are new stands in the index."""
+        gained, self._lanes = lanes - self._lanes, lanes
+        self._unsaved = {space for space in self._unsaved if lane(space) in lanes}
+        self._due = {space: at for space, at in self._due.items() if lane(space) in lanes}
+        self._awaited = {space: at for space, at in self._awaited.items() if lane(space) in lanes}
+        if gained:
+            known = await self._index.due()
+            self._due = {space: at for space, at in known.items() if lane(space) in gained} | self._due
+        self._changed.set()
 
     def stop_waiting(self) -> None:
         """Look now what is due, as after a jump of the clock."""
@@ -115,7 +127,6 @@ class Decider(Generic[S]):
 
         A decision that is being made when it stops is given up: its inputs stay where they are.
         """
-        self._due = await self._index.due() | self._due
         await caught_up.wait()
         try:
             while not self._stopping:
@@ -144,6 +155,8 @@ class Decider(Generic[S]):
         self._changed.set()
 
     def _set_due(self, space: str, at_us: int | None) -> None:
+        if lane(space) not in self._lanes:
+            return  # it was decided about when its lane was still ours
         if at_us is None:
             if self._due.pop(space, None) is None:
                 return
@@ -203,7 +216,7 @@ class Decider(Generic[S]):
             epoch = self._bus.epoch
             event = await self._act(view, space, wanted, following.numbers)
         ack = await self._bus.publish(event_subject(space, event.type), events.encode(event), id=event.id)
-        if ack.seq > cursor.seq:
+        if ack.seq > cursor.seq and lane(space) in self._lanes:
             self._awaited[space] = (epoch, ack.seq)
         self.made += 1
 

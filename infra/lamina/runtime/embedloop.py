@@ -20,7 +20,7 @@ from lamina.bus import Bus
 from lamina.embedding import Embedding
 from lamina.errors import LaminaError, Unavailable
 from lamina.home import Home
-from lamina.ids import applied_subject
+from lamina.ids import applied_subject, lane
 from lamina.log import get_logger
 from lamina.runtime.embedcache import EmbedCache, cache_path, removed
 from lamina.runtime.embedstate import MOST_WHY_CHARS, EmbedState, Teller
@@ -71,6 +71,7 @@ class EmbedLoop(Generic[S]):
         self._dirty: OrderedDict[str, float] = OrderedDict()  # space -> not before
         self._news: set[str] = set()
         self._marked: set[str] = set()
+        self._lanes: frozenset[int] = frozenset()
         self._changed = asyncio.Event()
         self._stopping = False
         self._identity = ""
@@ -90,6 +91,20 @@ class EmbedLoop(Generic[S]):
             self._dirty.setdefault(space, 0.0)
             self._changed.set()
 
+    async def take(self, lanes: frozenset[int]) -> None:
+        """Embed the spaces of these lanes from now on. What waits in those that are new stands in the index."""
+        gained, self._lanes = lanes - self._lanes, lanes
+        for space in [space for space in self._dirty if lane(space) not in lanes]:
+            del self._dirty[space]
+            self._work.pop(space, None)
+        self._marked = {space for space in self._marked if lane(space) in lanes}
+        if gained and not self.embedding.off:
+            for space in await self._index.due():
+                if lane(space) in gained:
+                    self._dirty.setdefault(space, 0.0)
+                    self._marked.add(space)
+        self._changed.set()
+
     def stop(self) -> None:
         self._stopping = True
         self._changed.set()
@@ -98,9 +113,6 @@ class EmbedLoop(Generic[S]):
         """Embed until `stop`, from the moment the views have seen the end of the log."""
         if self.embedding.off:
             return
-        for space in await self._index.due():
-            self._dirty.setdefault(space, 0.0)
-            self._marked.add(space)
         await caught_up.wait()
         self._teller.open()
         try:
@@ -178,7 +190,7 @@ class EmbedLoop(Generic[S]):
             self._news.discard(space)
             if await self._batch(space) or space in self._news:
                 return
-            del self._dirty[space]
+            self._dirty.pop(space, None)
             await self._index.set_due({space: None})
             self._marked.discard(space)
             await self._bus.notify(applied_subject(space, self._service.name), b"")
@@ -190,7 +202,8 @@ class EmbedLoop(Generic[S]):
     def _failed(self, space: str, error: LaminaError, pause_s: float) -> None:
         self.errors += 1
         self.last_error = str(error)
-        self._dirty[space] = time.monotonic() + pause_s
+        if lane(space) in self._lanes:
+            self._dirty[space] = time.monotonic() + pause_s
         log.warning("embed_put_off", space=space, error=str(error))
 
     async def _batch(self, space: str) -> bool:

@@ -1,17 +1,21 @@
-"""The fold loop: reads the lanes of a worker in log order and brings every space's view up to it."""
+"""The fold loop: reads the lanes of a worker in log order and brings every space's view up to it.
+
+Its lanes may change at any time. It then writes down how far it came with those it had, takes the new ones from where
+whoever had them wrote that he came, and reads on from the lowest; what it has folded of the others is passed over.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Generic, TypeVar
 
 from msgspec import Struct
 
 from lamina.bus import Bus, Message, Reader
 from lamina.errors import Closed, Conflict, Full, Invalid, LaminaError, Transient
-from lamina.ids import lane, untoken
+from lamina.ids import LANES, SUBJECT_ROOT, lane, untoken
 from lamina.log import get_logger
 from lamina.runtime.apply import Cursor
 from lamina.runtime.feed import Feed
@@ -29,6 +33,8 @@ FETCH_WAIT_S = 5.0
 FIRST_WAIT_S = 0.2
 CHECKPOINT_EVERY_S = 5.0
 CHECKPOINT_EVERY_EVENTS = 20_000
+STALE_EVENTS = 4_096
+"""A lane whose position is so far behind another's is asked for its next event, which may be far behind it."""
 RETRY_S = 1.0
 SPACES_AT_ONCE = 8
 """Of how many spaces views are folded at the same time: each needs file descriptors, a thread and a disk."""
@@ -54,18 +60,29 @@ class Follower(Generic[S]):
         bus: Bus,
         views: Views[S],
         index: Index,
-        lanes: Sequence[int],
+        lanes: Collection[int],
         moved: Callable[[str, Cursor[S]], None],
         before_advance: Callable[[], Awaitable[None]],
+        took: Callable[[frozenset[int]], Awaitable[None]],
         feed: Feed | None = None,
+        *,
+        keeps: bool = True,
     ) -> None:
+        """`took` is told which lanes are followed from now on. `keeps`: lanes that another has taken over, although
+        they are ours, are taken back."""
         self._service = service
         self._bus = bus
         self._feed = feed
         self._most = BATCH if service.urgent else LATE_BATCH
         self._views = views
         self._index = index
-        self._lanes = lanes
+        self.lanes: frozenset[int] = frozenset()
+        self._wanted = frozenset(lanes)
+        self._took = took
+        self._keeps = keeps
+        self._retake = False
+        self._floor: dict[int, int] = {}  # up to where lanes were folded when they were taken
+        self._idle = asyncio.Event()
         self._moved = moved
         self._before_advance = before_advance
         self._stalled: dict[str, _Stalled] = {}
@@ -90,7 +107,15 @@ class Follower(Generic[S]):
 
     def stop(self) -> None:
         self._stopping = True
+        self._idle.set()
         self._wake()
+
+    def follow(self, lanes: frozenset[int]) -> None:
+        """Follow these lanes in place of those so far, as soon as what is being folded is folded."""
+        if lanes != self._wanted:
+            self._wanted = lanes
+            self._idle.set()
+            self._wake()
 
     async def run(self) -> None:
         """Follow until `stop`; on the way out everything folded is durable and the positions are written."""
@@ -104,25 +129,64 @@ class Follower(Generic[S]):
     async def _follow(self) -> None:
         """Read on from the positions, until `stop` or until the log begins a new epoch."""
         epoch = self._epoch = self._bus.epoch
-        self._read_seq = self._written = await self._index.position(epoch, self._lanes)
+        await self._take(epoch)
+        if not self.lanes:
+            self.caught_up.set()
+            await self._idle.wait()
+            return
         reader = self._reader()
         self._wake = reader.wake
         try:
-            while not self._stopping and self._bus.epoch == epoch:
+            while not self._stopping and self._bus.epoch == epoch and self._wanted == self.lanes and not self._retake:
                 await self._round(reader)
         finally:
+            self._wake = lambda: None
             await reader.close()
-        if not self._stopping:
+        if self._bus.epoch == epoch:
+            await self._checkpoint(force=True)  # whoever takes a lane goes on from here
+        elif not self._stopping:
             log.warning("new_epoch", service=self._service.name, epoch=self._bus.epoch)
             await self._end_retries()
             self._stalled.clear()
             await self._views.close()
 
+    async def _take(self, epoch: str) -> None:
+        """Go over to the lanes that are wanted, each from where it was left."""
+        self._idle.clear()
+        self._retake = False
+        lost, self.lanes = self.lanes - self._wanted, self._wanted
+        if lost:
+            await self._end_retries()
+            self._stalled = {space: one for space, one in self._stalled.items() if lane(space) in self.lanes}
+            await self._views.close_but(self.lanes)
+        await self._index.own(self.lanes)
+        self._floor = await self._starts(epoch)
+        self._read_seq = min(self._floor.values(), default=0)
+        self._written = -1
+        await self._took(self.lanes)
+
+    async def _starts(self, epoch: str) -> dict[int, int]:
+        """How far each lane is folded. One with a position of long ago may just have been quiet: it is asked."""
+        starts = await self._index.positions(epoch, self.lanes)
+        high = max(starts.values(), default=0)
+        quiet = [n for n, seq in starts.items() if high - seq > STALE_EVENTS]
+        found = await asyncio.gather(
+            *(self._bus.next(f"{SUBJECT_ROOT}.ev.{n}.>", starts[n]) for n in quiet), return_exceptions=True
+        )
+        for n, first in zip(quiet, found, strict=True):
+            if isinstance(first, Message):
+                starts[n] = max(starts[n], min(high, first.seq - 1))
+            elif first is None:
+                starts[n] = high
+            elif not isinstance(first, LaminaError):
+                raise first
+        return starts
+
     def _reader(self) -> Reader:
-        subjects, after, name = lane_subjects(self._lanes), self._read_seq, self._service.name
-        if self._feed is not None and self._feed.subjects == tuple(subjects):
+        after, name = self._read_seq, self._service.name
+        if self._feed is not None:
             return self._feed.read(after=after, name=name, urgent=self._service.urgent)
-        return self._bus.read(subjects, after=after, name=name)
+        return self._bus.read(lane_subjects(sorted(self.lanes)), after=after, name=name)
 
     async def _round(self, reader: Reader) -> None:
         wait_s = RETRY_S if self._stalled or self._read_seq != self._written else FETCH_WAIT_S
@@ -138,27 +202,38 @@ class Follower(Generic[S]):
             return
         self.pending = reader.pending
         if batch:
-            await self.apply(batch)
+            self.applied += await self.apply(batch)
             self._read_seq = batch[-1].seq
-            self.applied += len(batch)
         if not self.pending:
             self.caught_up.set()
         self._retry()
         await self._checkpoint(force=not batch)
 
-    async def apply(self, batch: Sequence[Message]) -> None:
-        """Fold a batch, space by space."""
+    async def apply(self, batch: Sequence[Message]) -> int:
+        """Fold what of a batch is on our lanes and was not folded when they were taken, space by space; how much."""
         by_space: dict[str, list[Message]] = {}
         for message in batch:
             space = self._space(message)
             if space is not None:
                 by_space.setdefault(space, []).append(message)
+        if len(self.lanes) < LANES or self._read_seq < max(self._floor.values(), default=0):
+            by_space = {space: kept for space, all in by_space.items() if (kept := self._ours(space, all))}
         await asyncio.gather(*(self._fold(space, messages) for space, messages in by_space.items()))
+        return sum(map(len, by_space.values()))
+
+    def _ours(self, space: str, messages: list[Message]) -> list[Message]:
+        n = lane(space)
+        if n not in self.lanes:
+            return []
+        floor = self._floor.get(n, 0)
+        return [message for message in messages if message.seq > floor] if messages[0].seq <= floor else messages
 
     async def touch(self, space: str, damaged: int | None = None) -> None:
         """Bring one space up to the end of the log, whether or not anything new comes for it; anew where a
         reader found generation `damaged` of its view damaged. `Invalid` when there can be no such space."""
         untoken(space)
+        if lane(space) not in self.lanes:
+            return  # its owner was asked as well
         last = await self._bus.last(space_subject(space))
         if last is not None and space not in self._stalled:
             if damaged is not None:
@@ -251,10 +326,11 @@ class Follower(Generic[S]):
         try:
             await self._views.checkpoint()
             await self._before_advance()
-            await self._index.advance(self._epoch, positions)
+            lost = await self._index.advance(self._epoch, positions)
         except LaminaError as error:
             self._failed("checkpoint_failed", error)
             return
+        self._retake = self._keeps and bool(lost)
         self._written = position
         self._last_checkpoint = (time.monotonic(), self.applied)
 
@@ -263,4 +339,4 @@ class Follower(Generic[S]):
         for space, stalled in self._stalled.items():
             n = lane(space)
             held[n] = min(stalled.first - 1, held.get(n, stalled.first - 1))
-        return {n: held.get(n, self._read_seq) for n in self._lanes} if held else dict.fromkeys(self._lanes, position)
+        return {n: held.get(n, max(self._read_seq, self._floor.get(n, 0))) for n in self.lanes}

@@ -21,10 +21,11 @@ Serve: TypeAlias = Callable[[Bus, Home, asyncio.Event], Awaitable[None]]
 
 class Server(Struct, frozen=True, kw_only=True):
     """A service that folds nothing and answers others; `serve` runs until it is cancelled and sets the event
-    once it answers."""
+    once it answers. `single`: why it must not run twice; empty where it may."""
 
     name: str
     serve: Serve
+    single: str = ""
 
 
 @cache

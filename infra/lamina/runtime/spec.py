@@ -169,6 +169,7 @@ class Service(Struct, Generic[S], frozen=True, kw_only=True):
     with the columns seq, hash and text: the embed loop fills `cache/embeddings-<identity>.db` with the vectors of
     its texts. `configure` gives the service as the configuration of a home wants it: other ways of deciding, the
     same view. `after` names the services whose decisions it decides over: whoever waits for it waits for them first.
+    `single`: why it must not run twice; empty where it may.
     `urgent`: while much is to be folded, the other services of its process give way to it for a while.
     """
 
@@ -186,6 +187,7 @@ class Service(Struct, Generic[S], frozen=True, kw_only=True):
     blobs: bool = False
     max_attempts: int = 8
     embeds: str = ""
+    single: str = ""
     urgent: bool = False
     after: tuple[str, ...] = ()
     configure: Callable[[Config], Service[S]] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
@@ -15,6 +15,7 @@ from msgspec import Struct
 from lamina.bus import Bus
 from lamina.errors import Busy, LaminaError
 from lamina.home import Home, Lock
+from lamina.ids import lane
 from lamina.log import get_logger
 from lamina.runtime.apply import read_meta, write_meta
 from lamina.runtime.history import space_subject
@@ -89,6 +90,13 @@ class Views(Generic[S]):
             async with view.lock:
                 if view.stands:
                     await view.checkpoint()
+
+    async def close_but(self, lanes: Collection[int]) -> None:
+        """Close what nobody uses of the spaces of other lanes than these."""
+        for space, view in list(self._open.items()):
+            if lane(space) not in lanes and not view.users:
+                async with self._lock_of(space):
+                    await self._closed(space, view)
 
     async def close(self) -> None:
         views = list(self._open.values())

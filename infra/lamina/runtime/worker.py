@@ -1,4 +1,4 @@
-"""One worker: the fold and decide loops of one service over some lanes, with its heartbeat file."""
+"""One worker: the fold and decide loops of one service over some lanes, its seat and its heartbeat."""
 
 from __future__ import annotations
 
@@ -7,52 +7,34 @@ import contextlib
 import os
 import resource
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection
 from typing import Generic, TypeVar
 
-import msgspec
 from msgspec import Struct
 
 from lamina.bus import Bus
 from lamina.config import load
 from lamina.embedding import Embedding, shared
 from lamina.errors import LaminaError
-from lamina.home import Home, alive
-from lamina.ids import LANES, SUBJECT_ROOT, applied_subject
+from lamina.home import Home
+from lamina.ids import LANES, SUBJECT_ROOT, applied_subject, lane
+from lamina.log import get_logger
 from lamina.runtime.apply import MAX_ERROR_CHARS, Cursor
 from lamina.runtime.decider import Decider, now_us
 from lamina.runtime.embedloop import EmbedLoop
 from lamina.runtime.feed import Feed
 from lamina.runtime.follower import Follower
 from lamina.runtime.index import Index
+from lamina.runtime.membership import HEARTBEAT_S, Heartbeat, Membership
 from lamina.runtime.spec import Service
 from lamina.runtime.views import Views
-from lamina.store.files import translated_os
 
 S = TypeVar("S", bound=Struct)
-HEARTBEAT_S = 1.0
+log = get_logger()
 TOUCHES_AT_ONCE = 4
 MAX_TOUCHED = 1_000
 MAX_DIGITS = 16
 FDS_PER_VIEW = 6
-BEAT_BYTES = 2_048
-
-
-class Heartbeat(Struct, frozen=True, kw_only=True):
-    """What a worker says of itself once a second, in `run/workers/<service>-<pid>.json`."""
-
-    service: str
-    pid: int
-    at_us: int
-    lanes: int
-    position: int
-    pending: int
-    applied: int
-    made: int
-    due: int
-    errors: int
-    last_error: str
 
 
 def most_open_views() -> int:
@@ -67,23 +49,12 @@ def touch_subject(service: str, space: str) -> str:
     return f"{SUBJECT_ROOT}.touch.{service}.{space}"
 
 
-def heartbeats(home: Home) -> list[Heartbeat]:
-    """The workers of this home that are alive, by their files."""
-    found = []
-    for path in sorted((home.run / "workers").glob("*.json")):
-        try:
-            beat = msgspec.json.decode(path.read_bytes(), type=Heartbeat)
-        except (FileNotFoundError, msgspec.MsgspecError):
-            continue  # it stopped, or stops, just now
-        if alive(beat.pid):
-            found.append(beat)
-        else:
-            path.unlink(missing_ok=True)
-    return found
-
-
 class Worker(Generic[S]):
-    """Runs one service. Several workers of one service are safe: a view's lock and numbers decide."""
+    """Runs one service. Several workers of one service are safe: a view's lock and numbers decide.
+
+    Without `lanes` it shares them with the other workers of the service on its home. `standby`, asked once a second,
+    says whether it leaves them to others as long as there are any.
+    """
 
     def __init__(
         self,
@@ -91,7 +62,8 @@ class Worker(Generic[S]):
         bus: Bus,
         home: Home,
         *,
-        lanes: Sequence[int] = range(LANES),
+        lanes: Collection[int] | None = range(LANES),
+        standby: Callable[[], bool] | None = None,
         clock_us: Callable[[], int] = now_us,
         embedding: Embedding | None = None,
         feed: Feed | None = None,
@@ -101,7 +73,9 @@ class Worker(Generic[S]):
         self.service = service
         self._bus = bus
         self._home = home
-        self._lanes = tuple(lanes)
+        self._shares = lanes is None
+        self._stands_by = standby
+        self._membership = Membership(home, service.name)
         self._views = Views(service, bus, home, most_open=most_open_views())
         self._index = Index(home.run / f"{service.name}.db")
         self._touched: dict[str, int | None] = {}
@@ -113,7 +87,9 @@ class Worker(Generic[S]):
             service, bus, self._views, self._index, clock_us=clock_us, stands_back=self._others_urgent
         )
         self.follower = Follower(
-            service, bus, self._views, self._index, self._lanes, self._on_moved, self.decider.save, feed
+            *(service, bus, self._views, self._index, lanes or (), self._on_moved, self.decider.save, self._took),
+            feed,
+            keeps=self._shares,
         )
         self.embedder: EmbedLoop[S] | None = None
         if service.embeds:
@@ -123,6 +99,8 @@ class Worker(Generic[S]):
     async def run(self, ready: asyncio.Event | None = None) -> None:
         """Run until `stop`. On the way out positions are written and nothing in flight is lost."""
         await self._index.open()
+        await self._membership.join(last=self._stands_by is not None, single=self.service.single)
+        self._beat()
         subscription = await self._bus.listen(f"{SUBJECT_ROOT}.touch.{self.service.name}.*", self._on_touch)
         try:
             async with asyncio.TaskGroup() as group:
@@ -143,7 +121,7 @@ class Worker(Generic[S]):
                 await subscription.close()
             await self._views.close()
             await self._index.close()
-            self._beat_file().unlink(missing_ok=True)
+            self._membership.leave()
 
     def stop(self) -> None:
         self._stop_loops()
@@ -167,15 +145,31 @@ class Worker(Generic[S]):
             service=self.service.name,
             pid=os.getpid(),
             at_us=time.time_ns() // 1000,
-            lanes=len(self._lanes),
+            lanes=len(follower.lanes),
             position=follower.position,
             pending=follower.pending,
             applied=follower.applied,
             made=self.decider.made + (embedder.made if embedder else 0),
             due=len(self.decider.due) + (embedder.due if embedder else 0),
             errors=follower.errors + (embedder.errors if embedder else 0),
+            standby=self._standby(),
+            state=self._state(),
             last_error=(follower.last_error or (embedder.last_error if embedder else ""))[:MAX_ERROR_CHARS],
         )
+
+    def _standby(self) -> bool:
+        return self._stands_by is not None and self._stands_by()
+
+    def _state(self) -> str:
+        if not self.follower.caught_up.is_set():
+            return "starting"
+        return "standby" if self._standby() and not self.follower.lanes else "following"
+
+    async def _took(self, lanes: frozenset[int]) -> None:
+        log.info("lanes_taken", service=self.service.name, seat=self._membership.seat, lanes=len(lanes))
+        await self.decider.take(lanes)
+        if self.embedder is not None:
+            await self.embedder.take(lanes)
 
     def _on_moved(self, space: str, cursor: Cursor[S]) -> None:
         self.decider.moved(space, cursor)
@@ -185,9 +179,10 @@ class Worker(Generic[S]):
         self._news.set()
 
     def _on_touch(self, subject: str, payload: bytes) -> None:
-        if len(self._touched) < MAX_TOUCHED:  # whoever asked asks again
+        space = subject.rsplit(".", 1)[1]
+        if len(self._touched) < MAX_TOUCHED and lane(space) in self.follower.lanes:  # whoever asked asks again
             damaged = int(payload) if payload.isdigit() and len(payload) < MAX_DIGITS else None
-            self._touched[subject.rsplit(".", 1)[1]] = damaged
+            self._touched[space] = damaged
             self._touch.set()
 
     async def _touching(self) -> None:
@@ -209,17 +204,12 @@ class Worker(Generic[S]):
                     await self._bus.notify(applied_subject(space, self.service.name), str(cursor.seq).encode())
 
     async def _beating(self) -> None:
-        """Write the heartbeat in place: no name is made in a home that somebody is removing."""
-        path = self._beat_file()
-        with translated_os(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            file = path.open("wb")
-        with file:
-            while True:
-                beat = msgspec.json.encode(self.heartbeat())
-                with contextlib.suppress(OSError):  # a full disk shows in status by the heartbeat's age
-                    os.pwrite(file.fileno(), beat.ljust(BEAT_BYTES), 0)
-                await asyncio.sleep(HEARTBEAT_S)
+        while True:
+            await asyncio.sleep(HEARTBEAT_S)
+            self._beat()
 
-    def _beat_file(self) -> Path:
-        return self._home.run / "workers" / f"{self.service.name}-{os.getpid()}.json"
+    def _beat(self) -> None:
+        """Tell the others of this worker, and see which lanes are left to it."""
+        self._membership.tell(self.heartbeat())
+        if self._shares:
+            self.follower.follow(self._membership.lanes(standby=self._standby()))

@@ -155,8 +155,9 @@ down = Command(
 worker = Command(
     name="worker",
     help="run one more worker of one service",
-    description="Run a worker of one service in a process of its own, beside the daemon of the home. Two workers of "
-    "one service are safe: a view's lock and the numbers of decisions keep them apart.",
+    description="Run a worker of one service in a process of its own, beside the daemon of a home. Workers of one "
+    "service share its lanes, and those of one that ends, dies or freezes go to the others. `lamina scale` lets the "
+    "daemon start and stop them.",
     run=_worker,
     configure=_worker_options,
     examples=("lamina worker journal   # beside the daemon's own; Ctrl-C ends it",),

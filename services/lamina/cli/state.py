@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
     from lamina.bus.nats import NatsBus
+    from lamina.daemon import Supervised
     from lamina.home import Home, Runtime
-    from lamina.runtime.worker import Heartbeat
+    from lamina.runtime.membership import Heartbeat
 
 FRESH_S = 5.0
 COUNT_S = 2.0
@@ -59,13 +60,28 @@ class Lag(Struct, frozen=True):
 
 
 class WorkerStatus(Struct, frozen=True, kw_only=True):
-    """A process that runs the service; `beat_seconds` is the age of its last sign of life."""
+    """A process that runs the service; `beat_seconds` is the age of its last sign of life.
+
+    `state`: starting, following (its `lanes`, so many), standby (it follows lanes while nobody else does), serving,
+    or frozen: it gives no sign of life, and its lanes are others'.
+    """
 
     pid: int
+    state: str = "following"
+    lanes: int = 0
     position: int | None = None
     applied: int | None = None
     due: int | None = None
     beat_seconds: float | None = None
+
+
+class EndedWorker(Struct, frozen=True, kw_only=True):
+    """A worker process that ended by itself. `state`: waiting, or crash loop; it is started again in `retry_in_s`."""
+
+    state: str
+    why: str
+    restarts: int
+    retry_in_s: float
 
 
 class EmbeddingStatus(Struct, frozen=True, kw_only=True):
@@ -110,6 +126,9 @@ class ServiceStatus(Struct, frozen=True, kw_only=True):
     embedding: tuple[EmbeddingStatus, ...] = ()
     """Of a service that gives texts their vectors: how far each worker is with them."""
     turns: Outcomes | None = None
+    wanted: int = 0
+    """Worker processes asked for by `lamina scale`; 0: it runs inside the daemon."""
+    ended: tuple[EndedWorker, ...] = ()
 
 
 class Tokens(Struct, frozen=True):
@@ -149,23 +168,27 @@ async def look(home: Home) -> Status:
 
     from msgspec.structs import replace
 
+    from lamina.daemon import supervised, wanted
     from lamina.runtime.embedstate import embed_states
+    from lamina.runtime.membership import heartbeats
     from lamina.runtime.registry import services
     from lamina.runtime.spec import Service
-    from lamina.runtime.worker import heartbeats
 
     parked = await asyncio.to_thread(count_parked, home)
     beats = heartbeats(home)
     daemon = running(home)
+    scaled, processes = wanted(home), supervised(home) if daemon is not None else []
     bus, ages = await _bus(home, daemon, beats)
     found = []
     for name, service in services().items():
         own = [beat for beat in beats if beat.service == name]
         if isinstance(service, Service):
             told = convert(embed_states(home, name), tuple[EmbeddingStatus, ...], from_attributes=True)
-            found.append(replace(_service(name, own, bus, ages, parked), embedding=told))
+            one = replace(_service(name, own, bus, ages, parked), embedding=told)
         else:
-            found.append(await _server(home, name, daemon))
+            one = _server(name, own)
+        ended = tuple(_ended(process) for process in processes if process.service == name and process.why)
+        found.append(replace(one, wanted=scaled.get(name, 0), ended=ended))
     return Status(
         bus=bus,
         services=tuple(found),
@@ -229,29 +252,23 @@ async def _age(bus: NatsBus, position: int, last_seq: int) -> float:
 def _service(
     name: str, beats: list[Heartbeat], bus: BusStatus, ages: dict[int, float], parked: Parked
 ) -> ServiceStatus:
-    now_us = time.time_ns() // 1000
     workers = tuple(
         WorkerStatus(
             pid=beat.pid,
+            state=_state(beat),
+            lanes=beat.lanes,
             position=beat.position,
             applied=beat.applied,
             due=beat.due,
-            beat_seconds=round((now_us - beat.at_us) / 1e6, 1),
+            beat_seconds=_age_s(beat),
         )
         for beat in beats
     )
-    lag = Lag(None, None)
-    if beats and bus.log is not None:
-        best = max(beats, key=lambda beat: beat.position)
-        seconds = ages.get(best.position, 0.0)
-        fresh = now_us - best.at_us < FRESH_S * 1e6
-        behind = best.pending if fresh else bus.log.last_seq - best.position
-        lag = Lag(max(0, behind) if seconds else 0, seconds)
     return ServiceStatus(
         name=name,
-        lanes=max((beat.lanes for beat in beats), default=0),
+        lanes=_lanes(beats),
         workers=workers,
-        lag=lag,
+        lag=_lag(beats, bus, ages),
         errors=sum(beat.errors for beat in beats),
         dead=parked.dead.get(name, 0),
         last_dead=parked.last.get(name, ""),
@@ -260,10 +277,48 @@ def _service(
     )
 
 
-async def _server(home: Home, name: str, daemon: Runtime | None) -> ServiceStatus:
-    """A service that keeps no view: it runs in the daemon, and has nothing to be behind with."""
-    workers = (WorkerStatus(pid=daemon.pid),) if daemon is not None else ()
-    return ServiceStatus(name=name, lanes=256 if workers else 0, workers=workers, lag=Lag(0, 0.0), errors=0, dead=0)
+def _lag(beats: list[Heartbeat], bus: BusStatus, ages: dict[int, float]) -> Lag:
+    """Of all lanes: what the workers that follow some have before them, and the age of the oldest of it."""
+    if not beats or bus.log is None:
+        return Lag(None, None)
+    following = [beat for beat in beats if beat.lanes and _age_s(beat) < FRESH_S]
+    if not following:
+        best = max(beats, key=lambda beat: beat.position)
+        seconds = ages.get(best.position, 0.0)
+        return Lag(max(0, bus.log.last_seq - best.position) if seconds else 0, seconds)
+    behind = [beat for beat in following if beat.pending > 0]
+    seconds = max((ages.get(beat.position, 0.0) for beat in behind), default=0.0)
+    if len(following) == 1:
+        seconds = ages.get(following[0].position, 0.0)
+    return Lag(sum(beat.pending for beat in behind) if seconds else 0, seconds)
+
+
+def _lanes(beats: list[Heartbeat]) -> int:
+    """Lanes that somebody follows. While they change hands one may be counted twice, or not at all."""
+    return min(256, sum(beat.lanes for beat in beats if _state(beat) != "frozen"))
+
+
+def _state(beat: Heartbeat) -> str:
+    from lamina.runtime.membership import LEASE_S
+
+    return "frozen" if _age_s(beat) > LEASE_S + 1 else beat.state
+
+
+def _age_s(beat: Heartbeat) -> float:
+    return round((time.time_ns() // 1000 - beat.at_us) / 1e6, 1)
+
+
+def _ended(process: Supervised) -> EndedWorker:
+    left = max(0.0, process.retry_at_us / 1e6 - time.time()) if process.retry_at_us else 0.0
+    return EndedWorker(state=process.state, why=process.why, restarts=process.restarts, retry_in_s=round(left, 1))
+
+
+def _server(name: str, beats: list[Heartbeat]) -> ServiceStatus:
+    """A service that keeps no view has nothing to be behind with."""
+    workers = tuple(
+        WorkerStatus(pid=beat.pid, state=_state(beat), lanes=beat.lanes, beat_seconds=_age_s(beat)) for beat in beats
+    )
+    return ServiceStatus(name=name, lanes=_lanes(beats), workers=workers, lag=Lag(0, 0.0), errors=0, dead=0)
 
 
 def count_parked(home: Home, within_s: float = COUNT_S) -> Parked:

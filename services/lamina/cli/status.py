@@ -6,7 +6,7 @@ import argparse
 
 from lamina.cli.command import DONE, Command, Context
 from lamina.cli.output import Column, Printer, ago_text, one_line, size_text
-from lamina.cli.state import BusStatus, EmbeddingStatus, ServiceStatus, Status, look
+from lamina.cli.state import BusStatus, EmbeddingStatus, ServiceStatus, Status, WorkerStatus, look
 
 
 def _run(context: Context, _: argparse.Namespace) -> int:
@@ -35,6 +35,16 @@ def _print(printer: Printer, status: Status) -> None:
         printer.table(columns, [_row(service) for service in status.services])
     for one in (one for service in status.services for one in service.embedding):
         printer.line(embedding_line(one), "red" if one.state == "put aside" else "dim")
+    for service in status.services:
+        if service.wanted or len(service.workers) > 1:
+            for worker in service.workers:
+                printer.line(worker_line(service.name, worker), "red" if worker.state == "frozen" else "dim")
+        for ended in service.ended:
+            again = f"; again in {ago_text(ended.retry_in_s)}" if ended.retry_in_s else ""
+            said = (
+                f"{service.name}: a worker, {ended.state} after {ended.restarts} restarts: {one_line(ended.why, 300)}"
+            )
+            printer.line(said + again, "red" if ended.state == "crash loop" else "yellow")
     for service in trouble:
         if service.last_error:
             printer.line(f"{service.name}: {one_line(service.last_error, 300)}", "red")
@@ -86,6 +96,13 @@ def embedding_line(state: EmbeddingStatus) -> str:
     if state.state == "put aside":
         parts.append(f"{one_line(state.why, 300)}; again in {ago_text(state.retry_in_s)}")
     return f"vectors {state.state}{f' by {state.model}' if state.model else ''}: {', '.join(parts)}"
+
+
+def worker_line(name: str, worker: WorkerStatus) -> str:
+    """One worker: `atoms: process 4711 follows 128 lanes`."""
+    doing = f"follows {worker.lanes} lanes" if worker.state == "following" else worker.state
+    beat = f", no sign of life for {ago_text(worker.beat_seconds or 0.0)}" if worker.state == "frozen" else ""
+    return f"{name}: process {worker.pid} {doing}{beat}"
 
 
 def _row(service: ServiceStatus) -> tuple[str, ...]:
