@@ -67,6 +67,6 @@ def test_members_in_their_seats_share_evenly_for_any_number_of_them() -> None:
     for n in range(1, SEATS + 1):
         counts = Counter(owners(seat_key(seat) for seat in range(n)).values())
         assert len(counts) == n
-        assert max(counts.values()) <= 1.75 * LANES / n
+        assert max(counts.values()) <= 1.25 * LANES / n
     two = Counter(owners([seat_key(0), seat_key(1)]).values())
     assert set(two.values()) == {LANES // 2}
