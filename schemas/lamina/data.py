@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from lamina.knowledge import Atom, Episode, Operation, ScenarioOperation, Standing
+from lamina.knowledge import Atom, Episode, LineChange, Operation, ScenarioOperation, Section, Standing
 
 ROLES = ("user", "assistant", "system", "tool")
 MAX_INLINE_BYTES = 256 * 1024
@@ -89,11 +89,15 @@ class MemoryCorrected(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FileEdited(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A human changed a file that Lamina renders: the lines taken out and put in, in order."""
+    """A human changed a file that Lamina renders: the lines taken out and put in, in order.
+
+    `under` names for each line of `added` the heading above it, as it stands in the file; empty where not known.
+    """
 
     path: str
     removed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
+    under: tuple[str, ...] = ()
 
 
 class PersonaEdited(FileEdited, frozen=True, kw_only=True, omit_defaults=True):
@@ -185,6 +189,27 @@ class ScenariosArranged(Struct, frozen=True, kw_only=True, omit_defaults=True):
     duration_ms: int = 0
 
 
+class PersonaRevised(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What becomes of the lines of the persona after the events `inputs`.
+
+    `shown` are the lines that fit, by section and line id in the order of the file; `over` counts the standing
+    instructions that do not.
+    """
+
+    step: str
+    n: int
+    inputs: tuple[str, ...]
+    rules: str
+    operations: tuple[LineChange, ...] = ()
+    shown: tuple[tuple[Section, str], ...] = ()
+    over: int = 0
+    model: str = ""
+    prompt_sha256: str = ""
+    raw: str = ""
+    tokens: int = 0
+    duration_ms: int = 0
+
+
 class StepFailed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A decision that could not be made: what failed, the how-manieth time, and when to try again.
 
@@ -232,6 +257,7 @@ Data: TypeAlias = (
     | AtomsExtracted
     | AtomsReconciled
     | ScenariosArranged
+    | PersonaRevised
     | StepFailed
     | DeadDropped
     | DeadRetried
@@ -250,6 +276,7 @@ TYPES: Mapping[str, type[Struct]] = {
     "atoms.extracted": AtomsExtracted,
     "atoms.reconciled": AtomsReconciled,
     "scenarios.arranged": ScenariosArranged,
+    "persona.revised": PersonaRevised,
     "step.failed": StepFailed,
     "dead.dropped": DeadDropped,
     "dead.retried": DeadRetried,

@@ -143,8 +143,17 @@ def atom_id(decision: str, index: int) -> str:
 
 def node_id(event_id: str) -> str:
     """The short name of a tool result: `n` and 11 base-32 digits (55 bits) of its event id's hash."""
-    value = int.from_bytes(hashlib.sha256(event_id.encode()).digest()[:7], "big") >> 1
-    return "n" + "".join(_BASE32[(value >> shift) & 31] for shift in range(50, -1, -5))
+    return "n" + _short(event_id)
+
+
+def line_id(place: str) -> str:
+    """The short name of the line of the persona for what was said at `place`: `p` and 11 base-32 digits (55 bits)."""
+    return "p" + _short(place)
+
+
+def _short(id: str) -> str:
+    value = int.from_bytes(hashlib.sha256(id.encode("utf-8", "surrogatepass")).digest()[:7], "big") >> 1
+    return "".join(_BASE32[(value >> shift) & 31] for shift in range(50, -1, -5))
 
 
 class _Uuid7:

@@ -11,6 +11,8 @@ AtomType: TypeAlias = Literal[
     "persona", "episodic", "instruction", "work_fact", "work_task", "work_method", "work_artifact"
 ]
 Scope: TypeAlias = Literal["", "global", "project", "scenario"]
+Section: TypeAlias = Literal["standing", "project", "identity", "preferences", "ways", "people", "tensions"]
+LineKind: TypeAlias = Literal["add", "replace", "drop"]
 Verb: TypeAlias = Literal["add", "supersede", "reinforce", "contradict", "none"]
 ATOM_TYPES: tuple[AtomType, ...] = (
     "persona",
@@ -21,6 +23,7 @@ ATOM_TYPES: tuple[AtomType, ...] = (
     "work_method",
     "work_artifact",
 )
+SECTIONS: tuple[Section, ...] = ("standing", "project", "identity", "preferences", "ways", "people", "tensions")
 MAX_ATOM_CHARS = 1_000
 MAX_PRIORITY = 100
 
@@ -119,3 +122,26 @@ class ScenarioOperation(Struct, frozen=True, kw_only=True, omit_defaults=True):
     episodes: tuple[str, ...]
     target: str = ""
     reason: str = ""
+
+
+class LineChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What becomes of the line of the persona that says the atom `atom`.
+
+    `replace`: it takes the place of the line of the atom `target` (its own, where only its standing is another).
+    `weight` orders the lines of a section; `first_us` and `last_us` are when it was said first and last, `until` when
+    it ceases to hold; `other` is the atom that speaks against it; `project` whose instruction it is. `text` is a
+    model's wording, empty for the atom's.
+    """
+
+    kind: LineKind
+    atom: str
+    section: Section = "identity"
+    target: str = ""
+    reason: str = ""
+    weight: int = 0
+    first_us: int = 0
+    last_us: int = 0
+    until: str = ""
+    other: str = ""
+    project: str = ""
+    text: str = ""

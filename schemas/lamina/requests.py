@@ -239,6 +239,48 @@ class Forget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     dry_run: bool = False
 
 
+class PersonaOf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`persona`: who somebody is, as it is now or was.
+
+    `changes` asks for the last so many revisions with what each put in and took out; `every` for all lines there are,
+    those too that have no room. Answered by `PersonaIs`.
+    """
+
+    as_of: AsOf | None = None
+    changes: int = 0
+    every: bool = False
+
+
+class Revision(Struct, frozen=True, kw_only=True):
+    """One change of the persona: the event that made it, the lines taken out and put in, in the order of the file."""
+
+    n: int
+    seq: int
+    time: str
+    event: str
+    kind: str
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+
+
+class PersonaIs(Struct, frozen=True, kw_only=True):
+    """`text` as it stands in `persona.md`, `n` its revision (0 before the first); `over` counts the standing
+    instructions that have no room in it."""
+
+    text: str
+    n: int = 0
+    seq: int = 0
+    time: str = ""
+    over: int = 0
+    changes: tuple[Revision, ...] = ()
+
+
+class PromptOf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`prompt`: what is put before a model, for a session where one is named; answered by `records.Prompt`."""
+
+    session: str = ""
+
+
 class Atoms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`atoms`: what was derived, newest first; answered by `AtomsAre`.
 

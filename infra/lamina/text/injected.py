@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import re
+from collections.abc import Iterable
 
 TAG = "lamina-memory"
 _OPEN = re.compile(rf"<{TAG}(?=[\s>])[^<>]*>")
+
+
+def wrapped(parts: Iterable[str], note: str) -> str:
+    """Parts of a text as one block for a prompt: escaped, marked, recognised by `cut`; empty without parts."""
+    lines = [html.escape(part, quote=False) for part in parts if part]
+    return "\n".join((f'<{TAG} trust="data" note="{note}">', *lines, f"</{TAG}>")) if lines else ""
 
 
 def cut(text: str, tag: re.Pattern[str] = _OPEN, close: str = f"</{TAG}>") -> str:

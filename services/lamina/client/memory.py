@@ -17,13 +17,13 @@ from lamina.client import inputs
 from lamina.client.asking import asked_of
 from lamina.client.contexts import Contexts
 from lamina.client.forgetting import Ways, forgotten
-from lamina.client.link import Link, check_same, conflict
+from lamina.client.link import Link, check_same
 from lamina.client.outbox import Waiting
 from lamina.client.recalled import Given, asked, merged, widened
 from lamina.client.redact import Redactor
 from lamina.client.stubs import stub_text, waiting_part
-from lamina.client.targets import corrigible, undoable
-from lamina.errors import Denied, Forgotten, Invalid, LaminaError, Timeout, Transient
+from lamina.client.targets import ASK_S, already, corrigible, undoable
+from lamina.errors import Denied, Invalid, LaminaError, Timeout, Transient
 from lamina.events import (
     Blob,
     Event,
@@ -35,16 +35,14 @@ from lamina.events import (
     TurnRecorded,
 )
 from lamina.home import Home
-from lamina.records import Accepted, AsOf, Context, Degraded, Hits, Part, Receipt, Stub, Where
+from lamina.records import Accepted, AsOf, Context, Degraded, Hits, Part, Prompt, Receipt, Stub, Where
 from lamina.records import Link as WhyLink
-from lamina.requests import Chain, Known, KnownIds, Position, Read, Recall, Settled, Why
+from lamina.requests import Chain, Position, PromptOf, Read, Recall, Settled, Why
 
 if TYPE_CHECKING:
     from lamina.client.opening import Opening
 
 R = TypeVar("R", bound=Struct)
-ASK_S = 0.5
-"""How long a publish with an id of the caller's waits to learn whether that id is known already."""
 REPLY_GRACE_S = 0.5
 READ_S = 10.0
 CLOSE_S = 30.0
@@ -267,6 +265,11 @@ class Memory:
             part = Degraded("query", str(error), "start the daemon (`lamina up`) or see `lamina status`")
             return Hits(status="unavailable", degraded=(part,))
 
+    async def prompt(self, session: str | None = None) -> Prompt:
+        """What is put before a model: `stable`, which changes only with what is known of the user, and `dynamic`,
+        of `session`. Escaped blocks, never captured again; `Transient` while the daemon is away."""
+        return await self.ask("prompt", PromptOf(session=session or ""), Prompt, READ_S)
+
     async def read(
         self,
         node: str,
@@ -347,7 +350,7 @@ class Memory:
             project=self._project,
         )
         if given:
-            known = await self._known(event)
+            known = await already(self, event)
             if known is not None:
                 return known
         raw = events.encode(event)
@@ -365,27 +368,7 @@ class Memory:
             await check_same(self._link.bus, seq, event)
         except Denied:
             await self.ask("settled", Settled(timeout_s=ASK_S, layers=("journal",), min_seq=seq), Position, 2 * ASK_S)
-            await self._known(event)
-
-    async def _known(self, event: Event) -> Accepted | None:
-        """An id of the caller's that the space knows: the first event's position, or `Conflict`, or `Forgotten`.
-
-        Where the query service does not answer at once the log decides: views keep the first of an id.
-        """
-        try:
-            found = (await self.ask("known", Known(ids=(event.id,)), KnownIds, ASK_S)).ids.get(event.id)
-        except Transient:
-            return None
-        if found is None:
-            return None
-        seq, sha256 = found
-        if not sha256:
-            raise Forgotten(
-                f"{event.type} {event.id} was erased on request: give it another id to have it remembered"
-            )
-        if sha256 != event.sha256:
-            raise conflict(event)
-        return Accepted(event.id, seq)
+            await already(self, event)
 
     async def ask(
         self, verb: str, request: Struct, kind: type[R], timeout_s: float = 5.0, *, space: str | None = None

@@ -26,16 +26,25 @@ class Given:
 
     def __init__(self) -> None:
         self._sessions: OrderedDict[str, OrderedDict[str, int]] = OrderedDict()
+        self._known: OrderedDict[str, str] = OrderedDict()
 
     def of(self, session: str) -> dict[str, int]:
         """Item id -> tokens, of the last 100 items."""
         return dict(self._sessions.get(session, {}))
 
     def rendered(self, session: str | None, hits: Hits) -> Hits:
-        """The answer with its block; from now on its items count as given to the session, if there is one."""
+        """The answer with its block; from now on its items count as given to the session, if there is one, and what
+        is known of the user, until it changes."""
+        shown = hits
         if session:
+            if self._known.get(session) == hits.persona:
+                shown = replace(hits, persona="")
+            self._known[session] = hits.persona
+            self._known.move_to_end(session)
+            while len(self._known) > SESSIONS:
+                self._known.popitem(last=False)
             self.add(session, hits.items)
-        return replace(hits, text=block(hits))
+        return replace(hits, text=block(shown))
 
     def add(self, session: str, items: Sequence[Item]) -> None:
         given = self._sessions.setdefault(session, OrderedDict())

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self, TypeVar, Unpack
 from lamina.client.forgetting import Ways
 from lamina.client.memory import Memory
 from lamina.errors import Closed
-from lamina.records import Accepted, Context, Hits, Link, Part, Receipt, Stub, Where
+from lamina.records import Accepted, Context, Hits, Link, Part, Prompt, Receipt, Stub, Where
 
 T = TypeVar("T")
 
@@ -122,6 +122,9 @@ class SyncMemory:
                 format=format,
             )
         )
+
+    def prompt(self, session: str | None = None) -> Prompt:
+        return self._run(self._open.prompt(session))
 
     def read(
         self,

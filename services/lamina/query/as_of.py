@@ -42,7 +42,7 @@ async def recall_past(pasts: Pasts, live: Positions, space: str, request: Recall
     Raises `Invalid`, and `Conflict` for a position of another epoch.
     """
     until_s = time.monotonic() + checked(request).deadline_s
-    services = installed(RECALLED if request.layers != ("l0",) else ("journal", "vectors"))
+    services = installed(RECALLED if request.layers != ("l0",) else ("journal", "persona", "vectors"))
     try:
         head = await live.head(space, request.deadline_s)
         wait_s = WAIT_SHARE * request.deadline_s

@@ -9,7 +9,7 @@ from lamina.cli.command import DONE, FAILED, Command, Context, positive
 from lamina.cli.conversation import moment_text
 from lamina.cli.output import Column, Printer, one_line
 from lamina.errors import Invalid
-from lamina.query import shown_atoms
+from lamina.query import shown_atoms, shown_persona
 from lamina.query.asking import as_of, as_of_option, moment, with_memory, with_past
 from lamina.query.shows import SHOWS
 from lamina.records import LAYERS, Hits, Item, Link, Part, Where
@@ -142,6 +142,7 @@ def _show_options(parser: argparse.ArgumentParser) -> None:
     )
     as_of_option(parser)
     shown_atoms.options(parser)
+    shown_persona.options(parser)
 
 
 def _read(context: Context, options: argparse.Namespace) -> int:
@@ -240,6 +241,9 @@ show = Command(
         "lamina show atoms --query database --history",
         "lamina show atoms --as-of 1200            # as they stood after event 1200 of the log",
         "lamina show scenarios                    # the situations, the hottest first",
+        "lamina show persona                      # who somebody is, and how they want things done",
+        "lamina show persona --diff --as-of 1200",
+        "lamina show prompt --session s1          # what is put before a model",
         "lamina show sessions --json",
         "lamina show ledger                       # tokens saved by offloading",
         "lamina show context --session s1 --turn 2",

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from lamina.errors import Invalid, LaminaError
 from lamina.ids import untoken
+from lamina.query import persona
 from lamina.query.atoms import AtomsFound
 from lamina.query.atoms import search as atoms_search
 from lamina.query.atoms import wanted as atoms_where
@@ -16,6 +17,7 @@ from lamina.query.atoms import without as turns_where
 from lamina.query.hybrid import hybrid
 from lamina.query.keywords import Ranking, by_event, found, search
 from lamina.query.layers import Place, alone, turns_wanted, woven
+from lamina.query.persona import Known, with_lines
 from lamina.query.positions import Positions
 from lamina.query.vectors import Near, VectorLeg
 from lamina.records import LAYERS, Degraded, Hits, Item, Where
@@ -71,10 +73,11 @@ async def recall(positions: Positions, space: str, request: Recall, vectors: Vec
 
         query = request.query[:MAX_QUERY_CHARS]
         async with asyncio.timeout(until_s - time.monotonic()):
+            known = await _persona(positions, space, until_s, degraded)
             atoms = await _atoms(positions, space, query, request, until_s, degraded)
             if not _asks(request, "l0"):
                 places, as_of = await _atoms_alone(positions, space, atoms, until_s)
-                return _hits(places, request, space, degraded, as_of, head, positions.epoch)
+                return _hits(places, request, space, degraded, as_of, head, positions.epoch, known)
             leg = asyncio.create_task(_near(vectors, space, query, started + VECTOR_SHARE * request.deadline_s))
             try:
                 as_of, ranking = await positions.read(
@@ -92,7 +95,7 @@ async def recall(positions: Positions, space: str, request: Recall, vectors: Vec
         return unavailable(degraded, "keywords", why, "ask again with a longer deadline_s or fewer words")
     except LaminaError as error:
         return unavailable(degraded, "journal", str(error), "see `lamina status`; views are made again from the log")
-    return _hits(places, request, space, degraded, as_of, head, positions.epoch)
+    return _hits(places, request, space, degraded, as_of, head, positions.epoch, known)
 
 
 def _hits(
@@ -103,11 +106,15 @@ def _hits(
     as_of: int,
     head: int,
     epoch: str,
+    known: Known,
 ) -> Hits:
     items = _items(places, untoken(space), request)
+    if request.layers is not None and "l3" in request.layers:
+        items = with_lines(items, known.lines, request, untoken(space))
     return Hits(
         status="found" if items else "none",
         items=items,
+        persona=known.text,
         degraded=tuple(degraded),
         as_of_seq=as_of,
         epoch=epoch,
@@ -120,6 +127,17 @@ def _asks(request: Recall, layer: str) -> bool:
     if request.layers is not None and layer not in request.layers:
         return False
     return (atoms_where if layer == "l1" else turns_where)(request.where) is not None
+
+
+async def _persona(positions: Positions, space: str, until_s: float, degraded: list[Degraded]) -> Known:
+    """What is always known of the user; where it cannot be read the answer says so."""
+    if "persona" not in fold_services():
+        return Known()
+    try:
+        return await positions.read(space, "persona", persona.known, until_s=until_s)
+    except LaminaError as error:
+        degraded.append(Degraded("persona", str(error), "see `lamina status`; the view is made again from the log"))
+        return Known()
 
 
 async def _atoms(

@@ -14,18 +14,19 @@ from msgspec import Struct
 from lamina.bus import Bus
 from lamina.config import load
 from lamina.embedding import Embedding, shared
-from lamina.errors import Invalid, Transient, Unavailable
+from lamina.errors import Invalid, LaminaError, Transient, Unavailable
 from lamina.home import Home
 from lamina.ids import SUBJECT_ROOT, space_of, untoken
-from lamina.query import atom_reads, reads, refs, scenarios
+from lamina.query import atom_reads, persona, reads, refs, scenarios
 from lamina.query.as_of import WHY, installed, moment, recall_past
 from lamina.query.chain import chain
 from lamina.query.past import Pasts
 from lamina.query.positions import Positions
+from lamina.query.prompt import Prompts
 from lamina.query.recall import recall
 from lamina.query.settling import Settling
 from lamina.query.vectors import VectorLeg
-from lamina.records import AsOf
+from lamina.records import AsOf, Hits
 from lamina.requests import (
     Atoms,
     AtomsAre,
@@ -40,6 +41,9 @@ from lamina.requests import (
     Known,
     KnownIds,
     Past,
+    PersonaIs,
+    PersonaOf,
+    PromptOf,
     Read,
     Recall,
     Savings,
@@ -63,6 +67,7 @@ T = TypeVar("T")
 REF_WAIT_S = 3.0
 PAST_WAIT_S = 3.5
 """How long a plain read waits for views of the past: less than a client waits for the answer."""
+FRESH_S = 0.5
 
 
 class Query:
@@ -73,6 +78,7 @@ class Query:
         self._home = home
         self._positions = Positions(bus, home)
         self._vectors = VectorLeg(home, self._positions, embedding or shared(load(home.config).embedding))
+        self._prompts = Prompts(self._positions, self._recalled)
         self._pasts = Pasts(bus, home, self._vectors.embedding)
         self._settling = Settling(bus, self._positions, self._vectors, fold_services())
         self._verbs: dict[str, Callable[[str, bytes], Awaitable[Struct]]] = {
@@ -91,6 +97,8 @@ class Query:
             "past": self._past,
             "canvases": self._canvases,
             "scenarios": self._scenarios,
+            "persona": self._persona,
+            "prompt": self._prompt,
         }
 
     async def serve(self, ready: asyncio.Event) -> None:
@@ -118,9 +126,12 @@ class Query:
 
     async def _recall(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, Recall)
-        if request.as_of is None:
-            return await recall(self._positions, space, request, self._vectors)
-        return await recall_past(self._pasts, self._positions, space, request, request.as_of)
+        if request.as_of is not None:
+            return await recall_past(self._pasts, self._positions, space, request, request.as_of)
+        return await self._recalled(space, request)
+
+    async def _recalled(self, space: str, request: Recall) -> Hits:
+        return await recall(self._positions, space, request, self._vectors)
 
     async def _known(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, Known)
@@ -169,6 +180,18 @@ class Query:
         if await self._nothing(space, "scenarios"):
             return ScenariosAre(scenarios=(), more=False)
         return await self._read_at(space, request.as_of, "scenarios", lambda db: scenarios.scenarios(db, request))
+
+    async def _persona(self, space: str, payload: bytes) -> Struct:
+        request = _decoded(payload, PersonaOf)
+        if await self._nothing(space, "persona"):
+            return PersonaIs(text="")
+        return await self._read_at(space, request.as_of, "persona", lambda db: persona.persona(db, request))
+
+    async def _prompt(self, space: str, payload: bytes) -> Struct:
+        request = _decoded(payload, PromptOf)
+        with contextlib.suppress(LaminaError):  # of what was said just now too, but nobody waits long for it
+            await self._settling.settled(space, Settled(timeout_s=FRESH_S, layers=("l3",)))
+        return await self._prompts.prompt(space, request.session)
 
     async def _read(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, Read)

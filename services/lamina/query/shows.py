@@ -13,15 +13,17 @@ from lamina.cli.command import DONE, Context
 from lamina.cli.conversation import print_turns, utc_text
 from lamina.cli.output import Column, one_line, size_text
 from lamina.errors import LaminaError
-from lamina.query import savings, shown_atoms, shown_scenarios
+from lamina.query import savings, shown_atoms, shown_persona, shown_scenarios
 from lamina.query.asking import as_of
 from lamina.query.shown_atoms import WithMemory
+from lamina.records import Prompt
 from lamina.requests import (
     AtomInfo,
     Canvases,
     CanvasesAre,
     CanvasIs,
     CutInfo,
+    PersonaIs,
     SavingsAre,
     ScenarioInfo,
     SessionPage,
@@ -176,6 +178,13 @@ SHOWS = {
         output=ScenarioInfo,
         service="scenarios",
     ),
+    "persona": Show(
+        help="who somebody is and how they want things done",
+        run=shown_persona.persona,
+        output=PersonaIs,
+        service="persona",
+    ),
+    "prompt": Show(help="what is put before a model", run=shown_persona.prompt, output=Prompt),
     "sessions": Show(help="which sessions there are", run=_sessions, output=SessionPage, service="journal"),
     "canvas": Show(
         help="the work of each session as a Mermaid chart", run=_canvas, output=CanvasIs, service="offload"
