@@ -104,7 +104,7 @@ def _scenarios(db: sqlite3.Connection) -> str:
         (MOST_SCENARIOS,),
     ).fetchall()
     lines = [f"- {plain(title, TITLE_CHARS)} · scenarios/{slug}.md" for title, slug in rows]
-    return "\n".join(["## Open scenarios", "", *lines]) if lines else ""
+    return "\n".join(["## Open scenarios", "", *lines, ""]) if lines else ""
 
 
 def _recalled(item: Item) -> str:
