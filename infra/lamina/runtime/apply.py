@@ -38,6 +38,7 @@ from lamina.times import micros, parse
 S = TypeVar("S", bound=Struct)
 MAX_ERROR_CHARS = 500
 MAX_N = 2**53
+ERASED_SEQ = "erased_seq"
 BACKOFF_S = (1.0, 5.0, 30.0, 120.0, 600.0)
 
 
@@ -130,6 +131,8 @@ class Batch(Generic[S]):
         self._tables = tables
         self._files = files
         self._cursor: Cursor[S] | None = None
+        self.erased_seq = 0
+        """The last tombstone that was seen here."""
 
     def read(self, db: sqlite3.Connection) -> Cursor[S]:
         """Position and state as committed."""
@@ -138,6 +141,7 @@ class Batch(Generic[S]):
             raw = read_meta(db, "state", None)
             state = self._service.state() if raw is None else msgspec.json.decode(raw, type=self._service.state)
             self._cursor = Cursor(seq, state)
+            self.erased_seq = erased_seq(db)
         return self._cursor
 
     def apply(self, db: sqlite3.Connection, batch: Sequence[Recorded]) -> Cursor[S]:
@@ -182,7 +186,8 @@ class Batch(Generic[S]):
                 continue
             _settle(db, self._service, recorded, taken=bool(changes) or folded != state)
             if isinstance(recorded.data, MemoryForgotten):
-                erased.add(self._service, recorded.data)
+                erased.add(self._service, recorded.seq, recorded.data)
+                self.erased_seq = recorded.seq
             state = folded
             if recorded.error:
                 _park(db, recorded, recorded.error)
@@ -321,7 +326,8 @@ class Erased:
     def __contains__(self, id: str) -> bool:
         return self._any and self._db.execute("SELECT 1 FROM erased WHERE id = ?", (id,)).fetchone() is not None
 
-    def add(self, service: Service[Any], data: MemoryForgotten) -> None:
+    def add(self, service: Service[Any], seq: int, data: MemoryForgotten) -> None:
+        write_meta(self._db, ERASED_SEQ, seq)
         self._db.executemany("INSERT OR IGNORE INTO erased VALUES(?)", [(id,) for id in data.ids])
         self._any = True
         for step, n in data.numbers.items():
@@ -382,6 +388,11 @@ def _park(db: sqlite3.Connection, recorded: Recorded, error: str) -> None:
 def read_meta(db: sqlite3.Connection, key: str, default: Any) -> Any:
     row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return row[0] if row else default
+
+
+def erased_seq(db: sqlite3.Connection) -> int:
+    """The position of the last tombstone that a view has folded; 0 for none."""
+    return int(read_meta(db, ERASED_SEQ, 0))
 
 
 def write_meta(db: sqlite3.Connection, key: str, value: Any) -> None:

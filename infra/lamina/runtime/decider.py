@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from lamina import events
 from lamina.bus import Bus
-from lamina.errors import Closed, Permanent, Transient
+from lamina.errors import Busy, Closed, Permanent, Transient
 from lamina.ids import decision_id, derived_id, event_subject, lane, untoken
 from lamina.log import get_logger
 from lamina.runtime.apply import BACKOFF_S, CODE_ERRORS, Cursor, backoff_s
@@ -214,7 +214,14 @@ class Decider(Generic[S]):
                 self._set_wanted(space, wanted)
                 return
             epoch = self._bus.epoch
+            erased = view.erased_seq
             event = await self._act(view, space, wanted, following.numbers)
+            if not view.stands:
+                async with self._views.hold(space, until=0) as now:
+                    await now.cursor()
+                    view = now
+            if view.erased_seq != erased:
+                raise Busy("something was forgotten meanwhile, which it may have been made of; it is decided again")
         ack = await self._bus.publish(event_subject(space, event.type), events.encode(event), id=event.id)
         if ack.seq > cursor.seq and lane(space) in self._lanes:
             self._awaited[space] = (epoch, ack.seq)

@@ -22,6 +22,7 @@ from lamina.errors import LaminaError, Unavailable
 from lamina.home import Home
 from lamina.ids import applied_subject, lane
 from lamina.log import get_logger
+from lamina.runtime.apply import erased_seq
 from lamina.runtime.embedcache import EmbedCache, cache_path, removed
 from lamina.runtime.embedstate import MOST_WHY_CHARS, EmbedState, Teller
 from lamina.runtime.embedwork import Work, page
@@ -223,6 +224,9 @@ class EmbedLoop(Generic[S]):
             except Unavailable:
                 work.todo = now + work.todo
                 raise
+            if await self._forgot(space, work):
+                self._work.pop(space, None)  # what was read may hold what was forgotten meanwhile: it is read again
+                return True
             await cache.put([hash for hash, _ in now], vectors)
             self._made(work, len(now))
         except Damaged:
@@ -232,6 +236,10 @@ class EmbedLoop(Generic[S]):
         finally:
             await cache.close()
         return True
+
+    async def _forgot(self, space: str, work: Work) -> bool:
+        async with self._views.hold(space, until=0) as view:
+            return view.view.n != work.generation or await view.view.read(erased_seq) != work.erased_seq
 
     def _made(self, work: Work, count: int) -> None:
         now = time.monotonic()

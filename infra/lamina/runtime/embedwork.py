@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamina.runtime.apply import erased_seq
+
 PAGE = 64
 NOTHING = (0, "")
 TABLES = ("texts", "derived")
@@ -21,10 +23,13 @@ class Work:
         self.todo: list[tuple[str, str]] = []
         self.left = 1
         self.gone = 0
+        self.erased_seq = 0
+        """The last tombstone that was folded when the texts in `todo` were read."""
 
 
 def page(db: Any, work: Work) -> tuple[list[tuple[str, str]], int, list[str]]:
     """The next texts of a space, newest first; how many there are; hashes of forgotten ones."""
+    work.erased_seq = erased_seq(db)
     rows = _some(db, ">", work.top)
     if rows:
         if len(rows) == PAGE or work.below == NOTHING:

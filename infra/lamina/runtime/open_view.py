@@ -68,6 +68,11 @@ class OpenView(Generic[S]):
         """May it be used on? Not when it was closed, replaced, or deleted, or when the log began a new epoch."""
         return not self._closed and self._epoch == self._bus.epoch and self.view.linked
 
+    @property
+    def erased_seq(self) -> int:
+        """The position of the last tombstone that was folded."""
+        return self._batch.erased_seq
+
     async def cursor(self) -> Cursor[S]:
         return await self.view.read(self._batch.read)
 
