@@ -11,18 +11,22 @@ from typing import Any
 import pytest
 
 from lamina import ids
+from lamina.atoms.act import BuiltinAct
 from lamina.bus.memory import MemoryBus, MemoryLog
 from lamina.client import Memory
 from lamina.errors import Forgotten, Invalid
 from lamina.forget import anew, erase, run
-from lamina.forget.run import forget, resume, unfinished
+from lamina.forget.run import forget, rest, resume, unfinished
 from lamina.home import Home
 from lamina.rebuild.home import connected
 from lamina.requests import Forget
+from lamina.runtime.spec import Made, Wanted
+from lamina.store import View
 from lamina.times import parse
 from lamina.verify.run import verify
+from tests.support.atoms import AtomsBench, plain
 from tests.support.mixed import SPACE, folded, spoken
-from tests.support.toy import rows, view_file
+from tests.support.toy import rows, running, until, view_file
 from tests.support.traces import traces
 from tests.support.whole import daemon, sources
 
@@ -244,14 +248,92 @@ async def test_a_kill_anywhere_and_the_rest_is_done(
     assert unfinished(home) == [SPACE]
 
     if after:
-        await resume(home, bus)
+        (done,) = await resume(home, bus)
     else:
-        with pytest.raises(Invalid, match="s1"):  # it is gone already, once the rest was done
-            await forget(home, bus, SPACE, Forget(sessions=("s1",)))
+        done = await forget(home, bus, SPACE, Forget(sessions=("s1",)))
+    assert done.found == ()
 
     assert unfinished(home) == []
     assert await traces(home, bus, words) == []
     assert (await verify(home, bus, [SPACE])).findings == ()
+
+
+async def test_what_comes_again_is_passed_over_and_erased_again(home: Home) -> None:
+    """A client that kept an event in its outbox publishes it later: no view takes it, verify names it."""
+    log = MemoryLog()
+    bus = MemoryBus(log)
+    await spoken(bus)
+    await folded(home, log)
+    late = next(one for one in log.messages.values() if b'"id":"u1"' in one.data)
+    await forget(home, bus, SPACE, Forget(events=("u1",)))
+    await bus.publish(late.subject, late.data)
+    await folded(home, log)
+
+    (found,) = (await verify(home, bus, [SPACE])).findings
+    assert (found.what, found.heal) == ("log.erased", f"lamina forget --rest --space {SPACE}")
+    assert rows(view_file(home, SPACE, "journal"), "SELECT * FROM turns WHERE id = 'u1'") == []
+    assert b'"u1"' not in b"".join(path.read_bytes() for path in home.space(SPACE).glob("log/*.jsonl")).replace(
+        b'"ids":["u1"]', b""
+    )
+
+    done = await rest(home, bus, SPACE)
+
+    assert (done.messages, done.found) == (1, ())
+    assert (await verify(home, bus, [SPACE])).findings == ()
+
+
+async def test_what_is_decided_meanwhile_is_thrown_away(home: Home) -> None:
+    """A slow extractor has read what is forgotten while it thinks: its answer is never published."""
+    bench = AtomsBench(home)
+    asked = asyncio.Event()
+    go_on = asyncio.Event()
+
+    class Slow(BuiltinAct):
+        async def __call__(self, wanted: Wanted, view: View) -> Made:
+            first = not asked.is_set()
+            asked.set()
+            if first:
+                await go_on.wait()
+            return await super().__call__(wanted, view)
+
+    await bench.say("fact about zqxsecret", id="t1")
+    await bench.say("fact about tea", id="t2")
+    worker = bench.worker(Slow(plain, name="plain", version="1"))
+    async with running(worker):
+        await asked.wait()
+        await forget(home, bench.bus, SPACE, Forget(events=("t1",)))
+        go_on.set()
+
+        def known() -> bool:
+            bench.clock.pass_s(60)
+            worker.decider.stop_waiting()
+            return "fact about tea" in bench.atoms()
+
+        await until(known)
+    assert [one.inputs for one in bench.extractions()] == [("t2",)]
+    assert await traces(home, bench.bus, ["zqxsecret"]) == []
+
+
+async def test_the_daemon_does_the_rest_when_it_starts(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with daemon(home), Memory.open(space="alice", home=home.path) as memory:
+        await others(memory)
+        await secrets(memory, 1)
+        await memory.settled()
+        with monkeypatch.context() as patch:
+            patch.setattr(erase, "in_ledgers", _killed)
+            async with connected(home) as bus:
+                with pytest.raises(Killed):
+                    await forget(home, bus, "alice", Forget(sessions=("s1",)))
+    assert unfinished(home) == ["alice"]
+
+    async with daemon(home):
+        await until(lambda: not unfinished(home))
+        async with connected(home) as bus:
+            assert await traces(home, bus, SECRETS) == []
+
+
+def _killed(*_: Any) -> int:
+    raise Killed
 
 
 async def test_the_verb(home: Home) -> None:

@@ -25,26 +25,31 @@ def _run(context: Context, options: argparse.Namespace) -> int:
 
     from lamina.forget.bar import shown
     from lamina.forget.chosen import check
-    from lamina.forget.run import forget
+    from lamina.forget.run import forget, rest, unfinished
     from lamina.rebuild.home import chosen_spaces, connected
 
     request = _request(options)
-    check(request)
+    if not options.rest:
+        check(request)
     (space,) = chosen_spaces(context.home, [context.space])
 
-    async def run(request: Forget, told: Told) -> Receipt:
+    async def run(request: Forget | None, told: Told) -> Receipt:
         async with connected(context.home) as bus:
+            if request is None:
+                return await rest(context.home, bus, space, told)
             return await forget(context.home, bus, space, request, told)
 
-    with shown(context.err if context.err.isatty() else None) as told:
-        found = asyncio.run(run(_dry(request), told))
-    if options.dry_run or not found.ids or not (options.yes or _agreed(context, found)):
-        _say(context, found)
-        return DONE
-    with shown(context.err if context.err.isatty() else None) as told:
-        receipt = asyncio.run(run(request, told))
-    _say(context, receipt)
-    return FAILED if receipt.found else DONE
+    def done(request: Forget | None) -> Receipt:
+        with shown(context.err if context.err.isatty() else None) as told:
+            return asyncio.run(run(request, told))
+
+    if options.rest:
+        return _told(context, done(None))
+    if space not in unfinished(context.home) or options.dry_run:
+        found = done(_dry(request))
+        if options.dry_run or not found.ids or not (options.yes or _agreed(context, found)):
+            return _told(context, found)
+    return _told(context, done(request))
 
 
 def _request(options: argparse.Namespace) -> Forget:
@@ -99,10 +104,15 @@ def _counted(found: Receipt) -> str:
     return f"{said}, and of what was derived {derived}" if derived else said
 
 
-def _say(context: Context, done: Receipt) -> None:
+def _told(context: Context, done: Receipt) -> int:
     if context.json:
         context.document(done)
-        return
+    else:
+        _say(context, done)
+    return FAILED if done.found else DONE
+
+
+def _say(context: Context, done: Receipt) -> None:
     if not done.ids and not done.messages:
         context.line(f"{done.space!a}: nothing of the kind is remembered; nothing was changed")
         return
@@ -145,6 +155,11 @@ def _options(parser: argparse.ArgumentParser) -> None:
         help="what happened from one time, or day, to another, both included",
     )
     what.add_argument("--all", action="store_true", help="everything in the space")
+    what.add_argument(
+        "--rest",
+        action="store_true",
+        help="do the rest of what was interrupted, and erase what was published again under a forgotten id",
+    )
     parser.add_argument("--dry-run", action="store_true", help="tell what would go, and change nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask on a terminal")
 

@@ -68,9 +68,10 @@ async def forget(home: Home, bus: Bus, space: str, request: Forget, told: Told =
     chooser = Chooser(request, await asyncio.to_thread(made_of, home.spaces / space, request))
     start = time.monotonic()
     async with _alone(home, space):
-        if not request.dry_run:
-            await _finished(home, bus, space, told)
+        finished = None if request.dry_run else await _finished(home, bus, space, told)
         found = await plan(bus, home.spaces / space, chooser, told)
+        if finished is not None and not found.new:
+            return finished  # most likely this very request, interrupted
         if found.missing:
             raise Invalid(
                 f"nothing in space {ids.untoken(space)!r} is called {found.missing[0]!r}; nothing was changed"
@@ -78,6 +79,16 @@ async def forget(home: Home, bus: Bus, space: str, request: Forget, told: Told =
         if request.dry_run or not found.new:
             return _receipt(space, found, _Done(new=found.new), start, dry_run=request.dry_run)
         return await _through(home, bus, space, found, told, start)
+
+
+async def rest(home: Home, bus: Bus, space: str, told: Told = lambda *_: None) -> Receipt:
+    """Do the rest of what was begun in a space, and erase what was published again under an id that was forgotten."""
+    start = time.monotonic()
+    async with _alone(home, space):
+        found = await plan(bus, home.spaces / space, None, told)
+        if found.seqs or found.new or (home.spaces / space / MARK).exists():
+            return await _through(home, bus, space, found, told, start)
+        return _receipt(space, found, _Done(), start)
 
 
 async def resume(home: Home, bus: Bus, told: Told = lambda *_: None) -> list[Receipt]:

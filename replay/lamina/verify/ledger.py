@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from lamina import events
 from lamina.bus import Bus, Message
 from lamina.errors import Invalid
+from lamina.events import MemoryForgotten
 from lamina.ids import blob_subject, untoken
 from lamina.runtime.files import ledger_epoch
 from lamina.runtime.history import (
@@ -35,7 +36,8 @@ MOST = 20
 
 
 class Look(Struct):
-    """What was seen of one space: `last` is the last position, `blobs` those that events name, with their sizes."""
+    """What was seen of one space: `last` is the last position, `blobs` those that events name, with their sizes,
+    `erased` the ids that tombstones name."""
 
     space: str
     findings: list[Finding] = field(default_factory=list)
@@ -43,6 +45,7 @@ class Look(Struct):
     events: int = 0
     last: int = 0
     blobs: dict[str, int] = field(default_factory=dict)
+    erased: set[str] = field(default_factory=set)
 
     def find(self, what: str, where: str, detail: str, heal: str = "", *, lost: bool = False) -> None:
         self.counts[what] = self.counts.get(what, 0) + 1
@@ -93,6 +96,7 @@ YOUNG_S = 60.0
 """A younger blob may be on its way: it is written before the line that names it."""
 MEND = "replay rebuild ledger"
 TRIM = "replay trim"
+FORGET = "forget --rest"
 
 
 async def compare(bus: Bus, root: Path, look: Look, *, applied: int) -> None:
@@ -172,17 +176,23 @@ def _missing(root: Path, look: Look, absent: dict[str, int]) -> None:
     """Events of the log that have no line: repetitions need none, the first of an id does."""
     for entry in _Entries(root, Look(space=look.space)).before(1 << 62):
         absent.pop(named(entry.raw)[0], None)
-    for seq in sorted(absent.values()):
-        look.find("ledger.missing", "log/", f"event {seq} of the log has no line", MEND)
+    for name, seq in sorted(absent.items(), key=lambda pair: pair[1]):
+        if name.partition(" ")[0] in look.erased:
+            detail = f"event {seq} was published again after it was erased on request; every view passes it over"
+            look.find("log.erased", "bus/", detail, FORGET)
+        else:
+            look.find("ledger.missing", "log/", f"event {seq} of the log has no line", MEND)
 
 
 def _note_blobs(raw: bytes, look: Look) -> None:
-    if b'"sha256":' not in raw[raw.find(b'"data":') :]:
+    if b'"type":"memory.forgotten"' not in raw and b'"sha256":' not in raw[raw.find(b'"data":') :]:
         return
     try:
         data = events.decode_data(events.decode(raw))
     except Invalid:
         return
+    if isinstance(data, MemoryForgotten):
+        look.erased.update(data.ids)
     for blob in events.blobs_of(data) if data is not None else ():
         look.blobs[blob.sha256] = blob.size_bytes
 
