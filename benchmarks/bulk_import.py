@@ -24,7 +24,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.common import arguments, bus, daemon, keep, real_turns
+from benchmarks.common import arguments, bus, daemon, keep, process_cpu_s, real_turns
 from benchmarks.start_and_size import server_pid
 from lamina import events, ids, times
 from lamina.bus import Outgoing
@@ -99,11 +99,6 @@ def cpu_s(pid: int) -> dict[str, float]:
     """Processor seconds used so far, by process; those of the importer once it has ended."""
     used = {name: process_cpu_s(number) for name, number in processes(pid).items()}
     return {**used, "importer": sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])}
-
-
-def process_cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def imports(path: Path, home: Home) -> None:
@@ -201,6 +196,7 @@ async def main() -> None:
             "raw_atomic_batches_per_s": await raw_batches(turns),
             "raw_fts5_per_s": raw_fts(turns),
         }
+        keep("bulk_import", figures, done=False)
     keep("bulk_import", {**figures, "fsyncs": await fsyncs(chat[:5_000])})
 
 

@@ -28,6 +28,8 @@ from lamina.home import Home
 from lamina.store import SQLITE_VERSION
 
 RESULTS = Path(__file__).parent / "results"
+IDLE_S = 0.03
+"""Processor seconds of an idle daemon in half a second, at most: it beats, and looks around."""
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 
 
@@ -68,12 +70,19 @@ def arguments(doc: str | None, **extra: Any) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def keep(name: str, figures: dict[str, Any]) -> None:
-    """Print the figures and write them with the machine to `results/<name>.json`."""
+def keep(name: str, figures: dict[str, Any], *, done: bool = True) -> None:
+    """Write the figures with the machine to `results/<name>.json`, and print them once all are there.
+
+    A long run keeps what it has after each step (`done=False`): whatever interrupts it, that is not lost.
+    """
     RESULTS.mkdir(exist_ok=True)
     document = {"benchmark": name, "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "machine": machine(), **figures}
-    (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    print(json.dumps(document, indent=1, ensure_ascii=False))
+    text = json.dumps(document if done else {**document, "interrupted": True}, indent=1, ensure_ascii=False)
+    (RESULTS / f"{name}.json").write_text(text + "\n")
+    if done:
+        print(text)
+    else:
+        print(f"{name}: kept {', '.join(figures)}", file=sys.stderr)
 
 
 def quantiles(values: Sequence[float]) -> dict[str, float]:
@@ -117,6 +126,21 @@ def rss_mb(pid: int) -> float:
     """Resident memory of a process, in MB."""
     fields = dict(line.split(":", 1) for line in _lines(f"/proc/{pid}/status") if ":" in line)
     return round(int(fields["VmRSS"].split()[0]) / 1024, 1)
+
+
+def process_cpu_s(pid: int) -> float:
+    """Processor seconds that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def until_idle(pid: int) -> float:
+    """Wait until a process does next to nothing for half a second; the processor seconds it had used by then."""
+    before = -1.0
+    while (now := process_cpu_s(pid)) - before > IDLE_S:
+        before = now
+        await asyncio.sleep(0.5)
+    return now
 
 
 def tree_bytes(folder: Path) -> int:

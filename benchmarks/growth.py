@@ -1,19 +1,19 @@
 """Does a turn cost the same whatever there is already: turns in a space, sessions in a space, spaces in a home?
 
-One by one publishing and folding of the same texts at growing sizes; a picture beside the figures
-(benchmarks/results/growth.svg).
+The same texts published one by one at growing sizes, with every service running: until accepted, until the journal
+has them, and what processor time of the daemon went into a turn until all services were done with it. A picture
+stands beside the figures (benchmarks/results/growth.svg).
 
-usage: python -m benchmarks.growth [--most 10000]
+usage: python -m benchmarks.growth [--most 10000] [--most-spaces 1000]
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import AsyncIterator, Callable
 
-from benchmarks.common import RESULTS, arguments, bus, daemon, keep
+from benchmarks.common import RESULTS, arguments, bus, daemon, keep, until_idle
 from lamina import events, ids, times
 from lamina.bus import Outgoing
 from lamina.client import Memory
@@ -36,12 +36,11 @@ def outgoing(space: str, session: str) -> Outgoing:
 
 async def folded(home: Home, space: str) -> None:
     async with Memory.open(space=space, home=home.path) as memory:
-        await memory.settled(600)
+        await memory.settled(600, layers=["l0"])
 
 
-async def along(place: Callable[[int], tuple[str, str]], most: int) -> dict[str, Any]:
-    marks: dict[str, Any] = {}
-    async with daemon() as (home, _):
+async def along(place: Callable[[int], tuple[str, str]], most: int) -> AsyncIterator[tuple[str, dict[str, float]]]:
+    async with daemon() as (home, pid):
         link = await bus(home)
         stored, mark = 0, 100
         while mark <= most:
@@ -50,6 +49,7 @@ async def along(place: Callable[[int], tuple[str, str]], most: int) -> dict[str,
                 await link.publish_batch(batch)
                 stored += len(batch)
             await folded(home, place(stored - 1)[0])
+            used = await until_idle(pid)
             start = time.perf_counter()
             for n in range(PROBE):
                 one = outgoing(*place(stored + n))
@@ -57,13 +57,17 @@ async def along(place: Callable[[int], tuple[str, str]], most: int) -> dict[str,
             accepted = time.perf_counter() - start
             stored += PROBE
             await folded(home, place(stored - 1)[0])
-            marks[str(mark)] = {
-                "accepted_ms_per_turn": round(1e3 * accepted / PROBE, 3),
-                "searchable_ms_per_turn": round(1e3 * (time.perf_counter() - start) / PROBE, 3),
-            }
+            searchable = time.perf_counter() - start
+            yield (
+                str(mark),
+                {
+                    "accepted_ms_per_turn": round(1e3 * accepted / PROBE, 3),
+                    "searchable_ms_per_turn": round(1e3 * searchable / PROBE, 3),
+                    "daemon_cpu_ms_per_turn": round(1e3 * (await until_idle(pid) - used) / PROBE, 3),
+                },
+            )
             mark *= 10
         await link.close()
-    return marks
 
 
 def picture(figures: dict[str, dict[str, dict[str, float]]]) -> str:
@@ -93,7 +97,7 @@ def picture(figures: dict[str, dict[str, dict[str, float]]]) -> str:
         parts.append(f'<line x1="{left}" x2="{width - 80}" y1="{y(value):.0f}" y2="{y(value):.0f}" stroke="#ddd"/>')
     for mark in next(iter(figures.values())):
         parts.append(f'<text x="{x(mark) - 12:.0f}" y="{height - 16}">{int(mark):,}</text>')
-    for colour, (axis, marks) in zip(colours, figures.items(), strict=True):
+    for colour, (axis, marks) in zip(colours, figures.items(), strict=False):
         line = " ".join(f"{x(mark):.0f},{y(one['searchable_ms_per_turn']):.0f}" for mark, one in marks.items())
         end = list(marks.items())[-1]
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
@@ -103,9 +107,14 @@ def picture(figures: dict[str, dict[str, dict[str, float]]]) -> str:
 
 
 async def main() -> None:
-    options = arguments(__doc__, most=10_000)
-    figures = {axis: await along(place, options.most) for axis, place in AXES.items()}
-    (RESULTS / "growth.svg").write_text(picture(figures))
+    options = arguments(__doc__, most=10_000, most_spaces=1_000)
+    figures: dict[str, dict[str, dict[str, float]]] = {}
+    for axis, place in AXES.items():
+        marks = figures[axis] = {}
+        async for mark, measured in along(place, options.most_spaces if axis == "spaces" else options.most):
+            marks[mark] = measured
+            (RESULTS / "growth.svg").write_text(picture(figures))
+            keep("growth", {"ms_per_turn_at": figures}, done=False)
     keep("growth", {"ms_per_turn_at": figures})
 
 

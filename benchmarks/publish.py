@@ -3,14 +3,14 @@
 One by one and 256 in flight, `sync_interval: always`; flat from the first thousand events to the millionth; and
 how long from accepted to searchable.
 
-usage: python -m benchmarks.publish [--events 1000000]
+usage: python -m benchmarks.publish [--events 100000]
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -99,9 +99,8 @@ async def side_by_side() -> dict[str, Any]:
     }
 
 
-async def flat(most: int) -> dict[str, Any]:
+async def flat(most: int) -> AsyncIterator[tuple[str, dict[str, Any]]]:
     """One by one at 1k, 10k, ... events in the stream; the events between are published in batches."""
-    marks: dict[str, Any] = {}
     async with daemon("query") as (home, _), Memory.open(space=SPACE, home=home.path) as memory:
         link = await bus(home)
         stored, mark = 0, 1_000
@@ -112,10 +111,9 @@ async def flat(most: int) -> dict[str, Any]:
                 stored += len(batch)
             took = await one_by_one(lambda: memory.turn("user", TEXT, session="s"), PER_ROUND)
             stored += PER_ROUND
-            marks[str(mark)] = {**quantiles(took), "per_s": round(len(took) / sum(took))}
+            yield str(mark), {**quantiles(took), "per_s": round(len(took) / sum(took))}
             mark *= 10
         await link.close()
-    return marks
 
 
 async def searchable() -> dict[str, Any]:
@@ -133,11 +131,16 @@ async def searchable() -> dict[str, Any]:
 
 
 async def main() -> None:
-    options = arguments(__doc__, events=1_000_000)
-    figures = await side_by_side()
+    options = arguments(__doc__, events=100_000)
+    figures: dict[str, Any] = {"bytes_per_event": len(envelope()[1])}
+    figures |= await side_by_side()
+    keep("publish", figures, done=False)
     figures["accepted_to_searchable"] = await searchable()
-    figures["one_by_one_at_events"] = await flat(options.events)
-    keep("publish", {"bytes_per_event": len(envelope()[1]), **figures})
+    marks = figures["one_by_one_at_events"] = {}
+    async for mark, measured in flat(options.events):
+        marks[mark] = measured
+        keep("publish", figures, done=False)
+    keep("publish", figures)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """How long does a keyword recall take with 1k, 10k and 100k real turns in one space?
 
+The journal and the query service alone run: what is derived of turns is not searched, and takes no time.
 Timed twice: in the client (request, answer and all) and in the query service alone (a request answered by the same
 code in this process, on the same view). Questions are LongMemEval's own.
 
@@ -52,7 +53,7 @@ async def main() -> None:
     options = arguments(__doc__, turns=100_000)
     asked = questions(options.data)
     marks: dict[str, Any] = {}
-    async with daemon() as (home, pid), Memory.open(space=SPACE, home=home.path) as memory:
+    async with daemon("journal,query") as (home, pid), Memory.open(space=SPACE, home=home.path) as memory:
         link = await bus(home)
         positions = Positions(link, home)
         turns = iter(real_turns(options.data))
@@ -66,6 +67,7 @@ async def main() -> None:
                 continue
             await memory.settled(600)
             marks[str(mark)] = await measured(memory, positions, asked) | {"daemon_rss_mb": rss_mb(pid)}
+            keep("recall", {"keyword_recall_at_turns": marks}, done=False)
             mark *= 10
         await positions.close()
         await link.close()
