@@ -65,7 +65,7 @@ async def main() -> None:
             if stored < mark:
                 turns = iter(real_turns(options.data))  # the same turns once more: twice as many finds a word
                 continue
-            await memory.settled(600)
+            await memory.settled(600, layers=["l0"])
             marks[str(mark)] = await measured(memory, positions, asked) | {"daemon_rss_mb": rss_mb(pid)}
             keep("recall", {"keyword_recall_at_turns": marks}, done=False)
             mark *= 10

@@ -141,6 +141,31 @@ async def test_a_reader_that_stands_still_holds_nobody_up(monkeypatch: pytest.Mo
     assert bus.made == ["feed", "still"]
 
 
+async def test_the_next_is_read_while_much_is_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "READ", 60)
+    bus = MemoryBus(MemoryLog())
+    await published(bus, 100)
+    async with Feed(bus, ALL) as feed:
+        reader = feed.read(after=0, name="one")
+        assert len(await reader.fetch(60, 1.0)) == 60
+        for _ in range(50):  # and nobody asks
+            await asyncio.sleep(0)
+        assert feed.behind(60) == 40
+        assert seqs(await reader.fetch(60, 1.0)) == list(range(61, 101))
+
+
+async def test_few_are_not_read_in_advance() -> None:
+    bus = Counting(MemoryLog())
+    await published(bus, 3)
+    async with Feed(bus, ALL) as feed:
+        reader = feed.read(after=0, name="one")
+        assert len(await reader.fetch(60, 1.0)) == 3
+        await published(bus, 3)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert feed.behind(3) == 0
+
+
 async def test_others_stand_back_while_the_urgent_one_has_much_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds, "GIVE_WAY_S", 1e6)
     monkeypatch.setattr(feeds, "QUIET_S", 0.001)

@@ -14,7 +14,7 @@ TOKEN_CHARS = 64  # a longer token is cut: nobody types it, and a base64 blob mu
 INNER_SYMBOLS = "_./+#@:&-"  # may stand inside a whole identifier, path, version or address
 _EDGES = "\"'.,;:!?()[]{}<>*`“”‘’…"  # never part of a token there: without them more words are met again
 _CACHED_CHARS = 32  # longer runs without a space are rarely met twice
-_CACHED_RUNS = 1 << 15  # twice so many: those met of late, and those met before them
+_CACHED_RUNS = 1 << 16
 
 CJK = (
     "\u3005\u3006\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
@@ -62,17 +62,12 @@ def is_cjk(token: str) -> bool:
 class _Lines(dict[str, str]):
     """A run without spaces -> its terms in a line. Short runs are kept: looking one up costs no Python call."""
 
-    before: dict[str, str] = {}  # noqa: RUF012 - replaced, never changed
-
     def __missing__(self, run: str) -> str:
         if len(run) > _CACHED_CHARS:
             return _line(run.strip(_EDGES))
-        line = self.before.get(run)
-        if line is None:
-            line = _short(run.strip(_EDGES))
+        line = _short(run.strip(_EDGES))
         if len(self) >= _CACHED_RUNS:
-            self.before = dict(self)
-            self.clear()
+            self.clear()  # those met often are soon there again, from `_short`
         self[run] = line
         return line
 
@@ -80,7 +75,7 @@ class _Lines(dict[str, str]):
 _lines = _Lines()
 
 
-@lru_cache(2 * _CACHED_RUNS)
+@lru_cache(_CACHED_RUNS)
 def _short(run: str) -> str:
     return _line(run)
 

@@ -93,8 +93,10 @@ def open_log(path: str | Path, format: str = "auto") -> Log:
         raise Denied(f"{file} may not be read: {error.strerror}") from error
     except IsADirectoryError as error:
         raise Invalid(f"{file} is a folder; name the files in it") from error
-    except (OSError, ValueError) as error:
-        raise Invalid(f"{file} cannot be opened: {error}") from error
+    except OSError as error:
+        raise Invalid(f"{file} cannot be opened: {error.strerror}") from error
+    except ValueError as error:  # a NUL in the name
+        raise Invalid(f"{file!r} is no name of a file: {error}") from error
     try:
         return Log(raw, file, format)
     except BaseException:
