@@ -12,9 +12,10 @@ import contextlib
 import json
 import os
 import random
+import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,10 +39,11 @@ from tests.support.llm import Reply, declined, endpoint, said
 from tests.support.toy import applied, dump, rows, running, view_file
 
 KILLS = int(os.environ.get("LAMINA_FAULTS", "3"))
-TURNS = min(2_000, 20 * KILLS)
+TURNS = min(2_000, max(200, 20 * KILLS))
 SESSION_TURNS = 50
 BATCH = 100
 MOST_CALLS = 4
+IDLE_S = 20.0
 SPACE = "alice"
 WORKER = Path(__file__).parent.parent / "support" / "atoms_worker.py"
 pytestmark = pytest.mark.timeout(120 + 15 * KILLS)
@@ -124,20 +126,42 @@ async def imported(bus: NatsBus, model: Model) -> None:
     for at in range(0, len(messages), BATCH):
         await bus.publish_batch(messages[at : at + BATCH])
         before = sum(map(len, model.costs.values()))
-        while sum(map(len, model.costs.values())) < min(before + 5, KILLS):
+        while sum(map(len, model.costs.values())) < min(before + 5, 2 * KILLS):
             model.asked.clear()
             await model.asked.wait()
 
 
-async def worker(server: Server, home: Home, url: str, number: int) -> asyncio.subprocess.Process:
-    arguments = (str(WORKER), server.url, str(server.credentials_file), str(home.path), url, str(number))
-    return await asyncio.create_subprocess_exec(sys.executable, *arguments)
+class Workers:
+    """Processes of the atoms service, one after another, to be killed."""
+
+    def __init__(self, parent: asyncio.subprocess.Process) -> None:
+        self._parent = parent
+        self._child = 0
+
+    async def start(self, number: int) -> None:
+        assert self._parent.stdin is not None
+        self._parent.stdin.write(b"%d\n" % number)
+        self._child = int(await self._line())
+
+    async def kill(self) -> None:
+        os.kill(self._child, signal.SIGKILL)
+        assert await self._line() == f"ended {-signal.SIGKILL}"
+
+    async def _line(self) -> str:
+        assert self._parent.stdout is not None
+        return (await self._parent.stdout.readline()).decode().strip()
 
 
-async def killed(child: asyncio.subprocess.Process) -> None:
-    assert child.returncode is None, "it ended by itself"
-    child.kill()
-    await child.wait()
+@contextlib.asynccontextmanager
+async def workers(server: Server, home: Home, url: str) -> AsyncIterator[Workers]:
+    arguments = (str(WORKER), server.url, str(server.credentials_file), str(home.path), url)
+    pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+    parent = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdin=pipe, stdout=pipe, stderr=nothing)
+    try:
+        yield Workers(parent)
+    finally:
+        parent.kill()
+        await parent.wait()
 
 
 async def decided_all(home: Home, bus: NatsBus) -> None:
@@ -182,18 +206,23 @@ async def test_every_turn_has_one_outcome_and_every_token_is_told(
             model = Model(rng, asyncio.get_running_loop())
             scripted.decide = model.reply
             importing = asyncio.create_task(imported(bus, model))
-            for number in range(KILLS):
-                child = await worker(server, home, scripted.url, number)
-                wanted = rng.randint(0, MOST_CALLS)
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(10):
-                        await model.calls(number, wanted)
-                await asyncio.sleep(rng.uniform(0, 0.05 if wanted else 0.5))  # the moment of the kill is the fault
-                await killed(child)
-            child = await worker(server, home, scripted.url, KILLS)
-            await importing
-            await decided_all(home, bus)
-            await killed(child)
+            async with workers(server, home, scripted.url) as service:
+                for number in range(KILLS):
+                    await service.start(number)
+                    wanted = rng.randint(0, MOST_CALLS)
+                    with contextlib.suppress(
+                        TimeoutError
+                    ):  # there may be nothing left to ask: then it is killed idle
+                        async with asyncio.timeout(IDLE_S):
+                            await model.calls(number, wanted)
+                    await asyncio.sleep(
+                        rng.uniform(0, 0.03 if wanted else 0.3)
+                    )  # the moment of the kill is the fault
+                    await service.kill()
+                await service.start(KILLS)
+                await importing
+                await decided_all(home, bus)
+                await service.kill()
         logged = [events.decode(message.data) for message in await all_of(bus)]
         again = Home(tmp_path / "again")
         again.prepare()
