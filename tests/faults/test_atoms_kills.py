@@ -94,7 +94,9 @@ class Model:
 
 
 def answer(user: str) -> str:
-    """An atom of every turn in the window."""
+    """An atom of every turn in the window; of new atoms beside known ones, that nothing becomes of them but atoms."""
+    if "WINDOW:\n" not in user:
+        return json.dumps({"operations": []})
     window = user.partition("WINDOW:\n")[2]
     shown = [json.loads(line) for line in window.splitlines() if line.startswith("{")]
     atoms = [
