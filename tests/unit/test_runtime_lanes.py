@@ -70,8 +70,9 @@ async def test_a_join_and_a_leave_lose_nothing(bench: Bench) -> None:
             before = one.follower.applied, other.follower.applied
             await write(bench, 5, 10)
             await folded(bench)
-            assert one.follower.applied + other.follower.applied - sum(before) == 5 * len(SPACES)
+            assert one.follower.applied + other.follower.applied - sum(before) >= 5 * len(SPACES)
             assert other.follower.applied > before[1]
+            assert one.follower.applied - before[0] < 5 * len(SPACES)
         await write(bench, 10, 15)
         await folded(bench)
         await until(lambda: one.follower.lanes == ALL)
