@@ -153,7 +153,7 @@ async def test_a_report_of_damage_counts_for_the_generation_it_names_alone(bench
 
 
 async def test_views_long_unused_are_closed_and_opened_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lamina.runtime.worker.most_open_views", lambda: 4)
+    monkeypatch.setattr("lamina.runtime.worker.most_views", lambda _: 4)
     worker = bench.worker()
     spaces = [f"space-{n}" for n in range(30)]
     open_ = 0
@@ -184,7 +184,7 @@ async def test_many_new_spaces_at_once_are_opened_few_at_a_time(
         finally:
             opening.remove(space)
 
-    monkeypatch.setattr("lamina.runtime.worker.most_open_views", lambda: 8)
+    monkeypatch.setattr("lamina.runtime.worker.most_views", lambda _: 8)
     monkeypatch.setattr(Views, "_opened", counted)
     for n in range(100):
         await say(bench.bus, "hello", id=f"e{n}", space=f"space-{n}")

@@ -17,6 +17,7 @@ from lamina.daemon.scale import service_named
 from lamina.errors import Unavailable
 from lamina.home import Home
 from lamina.ids import LANES
+from lamina.runtime.descriptors import raise_limit
 from lamina.runtime.feed import Feed
 from lamina.runtime.membership import HEARTBEAT_S, Membership, serving
 from lamina.runtime.registry import Server
@@ -69,6 +70,7 @@ async def running(
     `scaled`, given by a daemon, says whether processes of its own follow a service's lanes: its worker here then
     leaves them to those as long as there are any.
     """
+    raise_limit()
     workers: list[Worker[Any]] = []
     tasks: list[asyncio.Task[None]] = []
     # one service that reads alone is better off with a consumer of its own lanes
@@ -80,7 +82,9 @@ async def running(
             readies.append(ready)
             if isinstance(service, Service):
                 standby = partial(scaled, service.name) if scaled is not None else None
-                worker: Worker[Any] = Worker(service, bus, home, lanes=None, standby=standby, feed=feed)
+                worker: Worker[Any] = Worker(
+                    service, bus, home, lanes=None, standby=standby, feed=feed, beside=len(chosen)
+                )
                 workers.append(worker)
                 group.create_task(worker.run(ready), name=service.name)
             else:

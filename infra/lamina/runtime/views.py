@@ -194,6 +194,8 @@ class Views(Generic[S]):
         write_meta(db, "epoch", self._bus.epoch)
 
     async def _evict(self) -> None:
+        if len(self._open) <= self._most:
+            return
         for space, view in list(self._open.items()):
             if len(self._open) <= self._most:
                 return

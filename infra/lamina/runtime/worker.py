@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import resource
 import time
 from collections.abc import Callable, Collection
 from typing import Generic, TypeVar
@@ -21,6 +20,7 @@ from lamina.ids import LANES, SUBJECT_ROOT, applied_subject, lane
 from lamina.log import get_logger
 from lamina.runtime.apply import MAX_ERROR_CHARS, Cursor
 from lamina.runtime.decider import Decider, now_us
+from lamina.runtime.descriptors import most_views
 from lamina.runtime.embedloop import EmbedLoop
 from lamina.runtime.feed import Feed
 from lamina.runtime.follower import Follower
@@ -34,13 +34,6 @@ log = get_logger()
 TOUCHES_AT_ONCE = 4
 MAX_TOUCHED = 1_000
 MAX_DIGITS = 16
-FDS_PER_VIEW = 6
-
-
-def most_open_views() -> int:
-    """How many views may be open at once: a quarter of the file descriptors this process may have."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return max(8, min(512, soft // 4 // FDS_PER_VIEW))
 
 
 def touch_subject(service: str, space: str) -> str:
@@ -67,7 +60,9 @@ class Worker(Generic[S]):
         clock_us: Callable[[], int] = now_us,
         embedding: Embedding | None = None,
         feed: Feed | None = None,
+        beside: int = 1,
     ) -> None:
+        """`beside`: so many services of this process share what may be open at once."""
         if service.configure is not None:
             service = service.configure(load(home.config))
         self.service = service
@@ -76,7 +71,7 @@ class Worker(Generic[S]):
         self._shares = lanes is None
         self._stands_by = standby
         self._membership = Membership(home, service.name)
-        self._views = Views(service, bus, home, most_open=most_open_views())
+        self._views = Views(service, bus, home, most_open=most_views(beside))
         self._index = Index(home.run / f"{service.name}.db")
         self._touched: dict[str, int | None] = {}
         self._touch = asyncio.Event()

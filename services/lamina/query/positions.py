@@ -14,13 +14,13 @@ from lamina.errors import Invalid, Transient
 from lamina.home import Home
 from lamina.ids import SUBJECT_ROOT
 from lamina.runtime.apply import read_meta
+from lamina.runtime.descriptors import most_readers
 from lamina.runtime.views import space_subject
 from lamina.runtime.worker import touch_subject
 from lamina.store import Damaged, ViewReader
 
 T = TypeVar("T")
 LOOK_AGAIN_S = 0.25
-MOST_READERS = 256
 
 
 class Positions:
@@ -110,7 +110,7 @@ class Positions:
         return self._news.setdefault((space, service), asyncio.Event())
 
     async def _trim(self) -> None:
-        while len(self._readers) > MOST_READERS:
+        while len(self._readers) > most_readers():
             _, reader = self._readers.popitem(last=False)
             await reader.close()
 
