@@ -26,7 +26,7 @@ from lamina.config import Config
 from lamina.daemon import scale, supervised
 from lamina.errors import LaminaError
 from lamina.home import Home
-from lamina.ids import token
+from lamina.ids import LANES, token
 from lamina.rebuild.home import connected
 from lamina.runtime.membership import LEASE_S, heartbeats
 from lamina.verify.run import verify
@@ -63,7 +63,7 @@ class Writer:
                     await self._one(memory, session, n)
                 except LaminaError:
                     self.refused += 1
-                await asyncio.sleep(self._rng.uniform(0.0, 0.4 if LONG else 0.1))
+                await asyncio.sleep(self._rng.uniform(0.0, 2.0 if LONG else 0.1))
             await memory._link.emptied()
 
     async def _one(self, memory: Memory, session: str, n: int) -> None:
@@ -173,9 +173,12 @@ async def settled(home: Home, writers: list[Writer]) -> None:
                         await memory.settled(20)
                         break
                 await asyncio.sleep(0.2)
-        names = set(SCALED)
-        while any(sum(beat.lanes for beat in heartbeats(home) if beat.service == name) != 256 for name in names):
+        while any(followed(home, name) != LANES for name in SCALED):  # noqa: ASYNC110 - of other processes
             await asyncio.sleep(0.1)
+
+
+def followed(home: Home, service: str) -> int:
+    return sum(beat.lanes for beat in heartbeats(home) if beat.service == service)
 
 
 def check_order(home: Home, writer: Writer) -> None:
