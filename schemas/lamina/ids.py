@@ -54,6 +54,8 @@ def untoken(encoded: str) -> str:
     """The text whose `token` is `encoded`; `Invalid` when no text has it."""
     if encoded == "_":
         return ""
+    if len(encoded) > MAX_TOKEN_BYTES:
+        raise Invalid(f"{encoded[:80]!r}... is not an encoded id: it has {len(encoded)} characters")
     raw = bytearray()
     at = 0
     while at < len(encoded):

@@ -215,7 +215,10 @@ class Connection(Client):
         # messages a second at best
         sink = self._sinks.get(sid)
         if sink is not None:
-            sink(bytes(subject), bytes(reply), data, headers or b"")
+            try:
+                sink(bytes(subject), bytes(reply), data, headers or b"")
+            except Exception:  # noqa: BLE001 - it would end the read loop, and the connection with it, without a word
+                _log.exception("a message could not be taken", subject=subject.decode("utf-8", "replace"))
 
     async def _process_err(self, err_msg: str) -> None:
         # nats-py tells the error callback alone, and closes for good on all but permission errors

@@ -277,7 +277,7 @@ class NatsReader:
             return
         self._received = seq
         found = wire.decode_headers(headers) if headers else None
-        message = Message(seq, subject.decode(), data, int(tokens[7 + at]) // 1000, found)
+        message = Message(seq, wire.text(subject), data, int(tokens[7 + at]) // 1000, found)
         self._buffer.append((message, int(tokens[8 + at])))
         self._buffered_bytes += len(data)
         self._event.set()

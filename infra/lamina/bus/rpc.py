@@ -52,7 +52,7 @@ class Served:
 
     def _on_request(self, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
         if reply.startswith(INBOXES):  # else whoever asks would have us write where it may not
-            task = asyncio.get_running_loop().create_task(self._run(subject.decode(), reply.decode(), data))
+            task = asyncio.get_running_loop().create_task(self._run(wire.text(subject), wire.text(reply), data))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -88,6 +88,6 @@ class Heard:
 
     def _on_message(self, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
         try:
-            self._listener(subject.decode(), data)
+            self._listener(wire.text(subject), data)
         except Exception:  # noqa: BLE001 - one listener's fault is not the next one's, nor the connection's
-            _log.exception("listener failed", subject=subject.decode("utf-8", "replace"))
+            _log.exception("listener failed", subject=wire.text(subject))

@@ -22,6 +22,12 @@ _PROLOGUE = b"NATS/1.0\r\n"
 _KEY = re.compile(r"[!-9;-~]+")
 
 
+def text(subject: bytes) -> str:
+    """A subject as text. The server takes any bytes for one; those that are no UTF-8 become U+FFFD, which no name of
+    ours has."""
+    return subject.decode("utf-8", "replace")
+
+
 def encode_headers(headers: Mapping[str, str] | None, message_id: str | None = None) -> bytes:
     """The header block of a message, empty where it has none.
 
