@@ -30,8 +30,10 @@ BULK = 32
 """From so many messages at once on there is more to do than to answer."""
 GIVE_WAY_S = 30.0
 """How long a reader stands back for urgent ones, at most, before it gets what is held for it."""
-QUIET_S = 0.1
-"""How long urgent readers must have had nothing to do before the others go on."""
+QUIET_S = 0.5
+"""How long urgent readers must have had nothing to do before the others go on: longer than a busy importer pauses."""
+LOOK_S = 0.1
+"""How often one that stands back looks whether it may go on."""
 
 
 class Feed:
@@ -303,7 +305,7 @@ class FeedReader:
     async def _wait(self, deadline: float) -> None:
         if self._feed.behind(self.position):
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(QUIET_S, deadline - self._loop.time())):
+                async with asyncio.timeout(min(LOOK_S, deadline - self._loop.time())):
                     await self._woken.wait()
         else:
             await self._feed.more(deadline, self._woken)
