@@ -202,10 +202,13 @@ class Decider(Generic[S]):
         log.warning("decide_put_off", service=self._service.name, space=space, wait_s=wait_s, error=why)
 
     async def _decide(self, space: str) -> None:
-        """One decision of one space: fold to the end of the log, look, act, publish."""
+        """One decision of one space: fold to the end of the log, look, act, publish. None is made while something is
+        being forgotten: it might be made of that."""
         last = await self._bus.last(space_subject(space))
         until = last.seq + 1 if last else 0
         async with self._views.hold(space, until=until) as view:
+            if view.forgetting:
+                raise NotYet("something is being forgotten in this space")
             async with view.lock:
                 await view.catch_up(until)
                 cursor, following = await view.look(self._clock())
@@ -220,7 +223,7 @@ class Decider(Generic[S]):
                 async with self._views.hold(space, until=0) as now:
                     await now.cursor()
                     view = now
-            if view.erased_seq != erased:
+            if view.forgetting or view.erased_seq != erased:
                 raise Busy("something was forgotten meanwhile, which it may have been made of; it is decided again")
         ack = await self._bus.publish(event_subject(space, event.type), events.encode(event), id=event.id)
         if ack.seq > cursor.seq and lane(space) in self._lanes:

@@ -18,6 +18,8 @@ from lamina.store.driver import Damaged
 from lamina.store.files import AppendFile, sync_folder, translated_os, write_atomic
 
 EPOCH_FILE = "log/epoch"
+FORGETTING_FILE = ".forgetting"
+"""Stands in a space from before it is read for what is to be forgotten until all of that is gone."""
 LOCK_S = 2.0
 LOOK_S = 0.01
 

@@ -20,7 +20,7 @@ from lamina.ids import LANES, SUBJECT_ROOT
 from lamina.log import get_logger
 from lamina.runtime import reading
 from lamina.runtime.apply import Batch, Cursor, Unwritable, read_meta
-from lamina.runtime.files import SpaceFiles
+from lamina.runtime.files import FORGETTING_FILE, SpaceFiles
 from lamina.runtime.following import Next, following
 from lamina.runtime.history import history
 from lamina.runtime.reading import Read
@@ -67,6 +67,11 @@ class OpenView(Generic[S]):
     def stands(self) -> bool:
         """May it be used on? Not when it was closed, replaced, or deleted, or when the log began a new epoch."""
         return not self._closed and self._epoch == self._bus.epoch and self.view.linked
+
+    @property
+    def forgetting(self) -> bool:
+        """Is something being forgotten in this space now?"""
+        return (self._files.root / FORGETTING_FILE).exists()
 
     @property
     def erased_seq(self) -> int:

@@ -15,7 +15,7 @@ from lamina import events
 from lamina.bus import Bus, Message
 from lamina.bus import blobs as bus_blobs
 from lamina.errors import Forgotten, Invalid
-from lamina.events import MemoryForgotten, ToolReturned
+from lamina.events import AtomsExtracted, FileEdited, MemoryForgotten, ToolReturned
 from lamina.forget.chosen import MALFORMED, SOURCES, TOMBSTONE, Chooser
 from lamina.forget.closure import Closure
 from lamina.forget.pieces import Pieces
@@ -67,6 +67,7 @@ async def plan(bus: Bus, root: Path, chooser: Chooser | None, told: Told) -> Pla
     known = await tombstones(bus, root)
     closure = Closure(known)
     kept: set[str] = set()
+    derived = Pieces()
     read = 0
     async for recorded in _read(bus, root):
         read += 1
@@ -74,7 +75,8 @@ async def plan(bus: Bus, root: Path, chooser: Chooser | None, told: Told) -> Pla
             told("reading", read, 0)
         named = _blobs(recorded)
         texts = await _contents(bus, root, named) if chooser is not None and chooser.reads_texts else {}
-        if not _is_gone(recorded, closure, chooser, texts):
+        quotes = _quotes(recorded, made.pieces, derived)
+        if not _is_gone(recorded, closure, chooser, texts, quotes=quotes):
             kept.update(named)
             made.said += recorded.event is not None and recorded.event.type in SOURCES
             continue
@@ -84,6 +86,7 @@ async def plan(bus: Bus, root: Path, chooser: Chooser | None, told: Told) -> Pla
             made.new[recorded.id] = recorded.event.type if recorded.event is not None else MALFORMED
         if recorded.event is not None:
             made.pieces.take(recorded.event, texts or await _contents(bus, root, named))
+            derived.add(_derived(recorded, closure.gone))
         else:
             made.pieces.add([recorded.raw.decode("utf-8", "replace")])
     made.blobs = {sha256: size for sha256, size in made.blobs.items() if sha256 not in kept}
@@ -105,12 +108,28 @@ async def spare(bus: Bus, root: Path, pieces: Pieces, gone: set[str]) -> None:
                 await asyncio.to_thread(pieces.drop, data)
 
 
-def _is_gone(recorded: Recorded, closure: Closure, chooser: Chooser | None, texts: Mapping[str, bytes]) -> bool:
+def _quotes(recorded: Recorded, *pieces: Pieces) -> bool:
+    """Does what a person did to a file quote what is gone? It then quotes a line that is gone from the file, too."""
+    if not isinstance(recorded.data, FileEdited):
+        return False
+    return any(next(one.within(recorded.raw), None) is not None for one in pieces)
+
+
+def _derived(recorded: Recorded, gone: set[str]) -> list[str]:
+    """The atoms of an extraction that were made of what is gone."""
+    atoms = recorded.data.atoms if isinstance(recorded.data, AtomsExtracted) else ()
+    return [atom.text for atom in atoms if any(span.id in gone for span in atom.sources)]
+
+
+def _is_gone(
+    recorded: Recorded, closure: Closure, chooser: Chooser | None, texts: Mapping[str, bytes], *, quotes: bool
+) -> bool:
     event = recorded.event
     if event is not None:
         if event.type == TOMBSTONE:
             return False
-        return closure.tell(event, chooser is not None and chooser(event, texts))
+        chosen = chooser is not None and chooser(event, texts)
+        return closure.tell(event, chosen or quotes)
     if recorded.id in closure.gone or (chooser is not None and chooser.malformed(recorded.id, recorded.raw)):
         closure.gone.add(recorded.id)
         return True

@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from msgspec import Struct, field
 
@@ -28,14 +29,13 @@ from lamina.home import Home, Lock
 from lamina.log import get_logger
 from lamina.records import Receipt
 from lamina.requests import Forget
-from lamina.runtime.files import ledger_epoch
+from lamina.runtime.files import FORGETTING_FILE, ledger_epoch
 from lamina.runtime.pasts import discard_pasts
 from lamina.runtime.registry import fold_services
 from lamina.runtime.views import Views
 from lamina.store.files import sync_folder, translated_os, write_atomic
 from lamina.times import aware
 
-MARK = ".forgetting"
 MOST_IDS = 10_000
 IDS_IN_ONE = 4_000
 MOST_ROUNDS = 5
@@ -69,7 +69,11 @@ async def forget(home: Home, bus: Bus, space: str, request: Forget, told: Told =
     start = time.monotonic()
     async with _alone(home, space):
         finished = None if request.dry_run else await _finished(home, bus, space, told)
+        if not request.dry_run:
+            write_atomic(home.spaces / space / FORGETTING_FILE, b"")
         found = await plan(bus, home.spaces / space, chooser, told)
+        if not request.dry_run and not found.new:
+            _ended(home.spaces / space)
         if finished is not None and not found.new:
             return finished  # most likely this very request, interrupted
         if found.missing:
@@ -85,9 +89,12 @@ async def rest(home: Home, bus: Bus, space: str, told: Told = lambda *_: None) -
     """Do the rest of what was begun in a space, and erase what was published again under an id that was forgotten."""
     start = time.monotonic()
     async with _alone(home, space):
+        begun = (home.spaces / space / FORGETTING_FILE).exists()
+        write_atomic(home.spaces / space / FORGETTING_FILE, b"")
         found = await plan(bus, home.spaces / space, None, told)
-        if found.seqs or found.new or (home.spaces / space / MARK).exists():
+        if begun or found.seqs or found.new:
             return await _through(home, bus, space, found, told, start)
+        _ended(home.spaces / space)
         return _receipt(space, found, _Done(), start)
 
 
@@ -104,12 +111,12 @@ async def resume(home: Home, bus: Bus, told: Told = lambda *_: None) -> list[Rec
 
 def unfinished(home: Home) -> list[str]:
     """The spaces (tokens) in which forgetting was begun, and not ended."""
-    return sorted(mark.parent.name for mark in home.spaces.glob(f"*/{MARK}"))
+    return sorted(mark.parent.name for mark in home.spaces.glob(f"*/{FORGETTING_FILE}"))
 
 
 async def _finished(home: Home, bus: Bus, space: str, told: Told) -> Receipt | None:
     """Do the rest of what was begun in one space, if there is any."""
-    if not (home.spaces / space / MARK).exists():
+    if not (home.spaces / space / FORGETTING_FILE).exists():
         return None
     start = time.monotonic()
     log.info("forgetting_goes_on", space=space)
@@ -124,7 +131,6 @@ async def _through(home: Home, bus: Bus, space: str, found: Plan, told: Told, st
             f"the ledger of {ids.untoken(space)!r} is of another epoch of the log: restart the daemon first"
         )
     done = _Done()
-    write_atomic(root / MARK, b"")
     for _ in range(MOST_ROUNDS):
         done.new |= found.new
         await _said(bus, space, found)
@@ -137,10 +143,14 @@ async def _through(home: Home, bus: Bus, space: str, found: Plan, told: Told, st
     told("looking for what may be left", 0, 0)
     await spare(bus, root, done.pieces, found.gone)
     receipt = _receipt(space, found, done, start, proof=await prove(home, bus, space, done.pieces))
-    with translated_os(root):
-        (root / MARK).unlink(missing_ok=True)
-        sync_folder(root)
+    _ended(root)
     return receipt
+
+
+def _ended(root: Path) -> None:
+    with translated_os(root):
+        (root / FORGETTING_FILE).unlink(missing_ok=True)
+        sync_folder(root)
 
 
 async def _said(bus: Bus, space: str, found: Plan) -> None:
