@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lamina.client import Memory
+from lamina.config import Config, DaemonConfig
 from lamina.home import Home
 from lamina.requests import Scenarios, ScenariosAre
 from tests.support.whole import daemon
@@ -12,11 +13,11 @@ from tests.support.whole import daemon
 STORY = {
     "monday": (
         "We are moving the orders database to PostgreSQL 16.",
-        "The migration of the orders database uses pg_dump with four parallel jobs.",
+        "I run the orders migration with pg_dump.",
     ),
     "cats": ("My cat Momo only eats tuna.", "Momo sleeps on the red sofa."),
     "friday": (
-        "The pg_dump of the orders database took four hours.",
+        "I moved the orders database with pg_dump today.",
         "We decided to run the migration of the orders database on Sunday.",
     ),
 }
@@ -75,3 +76,42 @@ async def test_no_such_scenario(home: Home, name: str) -> None:
         page = await memory.ask("scenarios", Scenarios(name=name), ScenariosAre)
 
     assert page.scenarios == ()
+
+
+async def test_recall_gives_the_situation_where_it_is_asked_for(home: Home) -> None:
+    async with daemon(home), Memory.open(space="alice", home=home.path) as memory:
+        await told(memory)
+        await memory.turn("user", "The migration plan is on page nine.", session="x", turn_id="page")
+        await memory.end_session("x")
+        await memory.settled(30)
+        alone = await memory.recall("orders database migration", layers=["l2"])
+        every = await memory.recall("orders database migration", layers=["l0", "l1", "l2"], limit=3)
+        plain = await memory.recall("orders database migration", layers=["l0", "l1"], limit=3)
+        unasked = await memory.recall("orders database migration", limit=50)
+        full = await memory.recall("orders database migration", limit=2)
+        nothing = await memory.recall("zebra", layers=["l2"])
+
+    assert {item.layer for item in alone.items} == {"l2"}
+    assert "orders" in alone.items[0].text
+    assert alone.items[0].score == alone.items[0].parts["share"]
+    assert len(alone.items[0].sources) == 4
+    assert [item.layer for item in every.items][-1] == "l2"
+    assert [item.id for item in every.items][:2] == [item.id for item in plain.items][:2]
+    assert [item.id for item in unasked.items if item.layer == "l2"] == [alone.items[0].id]
+    assert unasked.items[-1].layer == "l2", "after everything else"
+    assert "l2" not in {item.layer for item in full.items}, "no place is taken that was not asked for"
+    assert nothing.status == "none"
+
+
+async def test_recall_says_where_situations_cannot_be_read(home: Home) -> None:
+    async with (
+        daemon(home, Config(daemon=DaemonConfig(services=("journal", "atoms", "query")))),
+        Memory.open(space="alice", home=home.path) as memory,
+    ):
+        await memory.turn("user", "The orders database moves.", session="x")
+        await memory.settled(30, layers=["l1"])
+        hits = await memory.recall("orders", layers=["l2"])
+        both = await memory.recall("orders", layers=["l0", "l2"])
+
+    assert (hits.status, [part.part for part in hits.degraded]) == ("none", ["scenarios"])
+    assert (both.status, [part.part for part in both.degraded]) == ("found", ["scenarios"])

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from lamina.errors import Invalid, LaminaError
 from lamina.ids import untoken
-from lamina.query import persona
+from lamina.query import persona, situations
 from lamina.query.atoms import AtomsFound
 from lamina.query.atoms import search as atoms_search
 from lamina.query.atoms import wanted as atoms_where
@@ -58,6 +58,13 @@ async def recall(positions: Positions, space: str, request: Recall, vectors: Vec
 
     The vector leg has half of that: what it does not give by then is said in `degraded`, keywords answer alone.
     """
+    until_s = time.monotonic() + checked(request).deadline_s
+    hits = await _recall(positions, space, situations.inner(request), vectors)
+    return await situations.added(positions, space, request, hits, until_s)
+
+
+async def _recall(positions: Positions, space: str, request: Recall, vectors: VectorLeg | None) -> Hits:
+    """The answer of turns and atoms."""
     started = time.monotonic()
     until_s = started + checked(request).deadline_s
     degraded: list[Degraded] = []

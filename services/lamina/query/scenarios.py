@@ -41,6 +41,13 @@ def scenarios(db: sqlite3.Connection, request: Scenarios) -> ScenariosAre:
     return ScenariosAre(scenarios=tuple(found[:limit]), more=len(found) > limit)
 
 
+def info(db: sqlite3.Connection, id: str) -> ScenarioInfo | None:
+    """The scenario of this id, without its text; none where it was merged."""
+    sql = f"SELECT {_COLUMNS} FROM scenarios WHERE id = ? AND status <> 'merged'"  # noqa: S608 - own names
+    row = db.execute(sql, (id,)).fetchone()
+    return _info(row, 0) if row is not None else None
+
+
 def link(db: sqlite3.Connection, name: str) -> Link | None:
     """A scenario as the head of a chain: its sources are the ids of its atoms."""
     row = _found(db, name)

@@ -31,7 +31,7 @@ FLOOR = 0.3
 """Of the score, what time never takes."""
 NEAR = 4.0
 """What is minutes away counts so much more."""
-SAME_PROJECT = 0.1
+SAME_PROJECT = 0.15
 MOST_WORDS = 64
 """Of an atom."""
 DIGITS = 9
