@@ -49,7 +49,7 @@ KO = Words(
         **{f"{word} ": (-1, False) for word in ("지난", "저번", "지난번", "요전")},
         **{f"{word} ": (0, True) for word in ("이번", "요번", "금")},
         **{f"{word} ": (1, False) for word in ("오는", "돌아오는", "다가오는", "이번 다가오는")},
-        "다음 ": (1, True),
+        **{"다음 ": (1, True), "올 ": (0, False)},
     },
     weekdays=_WEEKDAYS,
     bare_weekdays=_WEEKDAYS,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 
-from lamina.atoms.builtin import rules_en, rules_ja, rules_ko, rules_zh, when
+from lamina.atoms.builtin import rules_en, rules_ja, rules_ko, rules_zh, slots, when
 from lamina.atoms.builtin.hygiene import INSTRUCTS, is_suspicious
 from lamina.atoms.builtin.judgement import Judgement, Speaker
 from lamina.atoms.builtin.language import Language, language
@@ -99,12 +99,12 @@ def _of_clause(turn: Turn, sentence: Sentence, start: int, end: int, spoken: Lan
     text = sentence.text[start:end]
     if len(text) < _MIN_CHARS:
         return None
-    found = _RULES[spoken](text, _speaker(turn), turn.project)
+    found = _judged(text, turn, spoken)
     if found is None or (found.type == "instruction" and turn.role == "assistant"):
         return None
     phrases = when.find(text, spoken, base)
     said = when.resolved(text, phrases)
-    first, last = when.validity(text, spoken, phrases)
+    first, last = when.validity(text, spoken, () if slots.is_yearly(found.slot) else phrases)
     if (
         not phrases
         and found.type in ("episodic", "work_fact", "work_task")
@@ -129,6 +129,11 @@ def _of_clause(turn: Turn, sentence: Sentence, start: int, end: int, spoken: Lan
     )
 
 
+def _judged(text: str, turn: Turn, spoken: Language) -> Judgement | None:
+    found = _RULES[spoken](text, _speaker(turn), turn.project)
+    return slots.filled(found, text, spoken) if found is not None else None
+
+
 def _stated(turn: Turn, text: str) -> Iterator[Atom]:
     """What was asked to be remembered is kept whole, whatever the rules think of it, unless it would rule memory."""
     body = text.strip()
@@ -136,24 +141,25 @@ def _stated(turn: Turn, text: str) -> Iterator[Atom]:
         return
     start = text.index(body)
     spoken = language(body, body)
-    found = _RULES[spoken](body[:500], "user", turn.project)
+    found = _RULES[spoken](body[:500], "user", turn.project) or Judgement(type="persona")
+    found = slots.filled(found, body[:500], spoken)
     harm = INSTRUCTS if is_suspicious(turn, body) else ""
     base = parse(turn.time).date()
     phrases = when.find(body[:2000], spoken, base)
     first, last = when.validity(body[:2000], spoken, phrases)
     yield Atom(
-        type=found.type if found else "persona",
+        type=found.type,
         text=when.resolved(body[:MAX_ATOM_CHARS], tuple(p for p in phrases if p.end <= MAX_ATOM_CHARS))[
             :MAX_ATOM_CHARS
         ],
         sources=(Span(turn.id, start, start + len(body)),),
         subject="user",
-        slot=found.slot if found else "",
-        value=found.value[:200] if found else "",
+        slot=found.slot,
+        value=found.value[:200],
         entities=_entities(body[:2000]),
-        priority=max(found.priority if found else 0, 80),
-        scope=found.scope if found else "",
-        polarity=found.polarity if found else 0,
+        priority=max(found.priority, 80),
+        scope=found.scope,
+        polarity=found.polarity,
         valid_from=first,
         valid_to=last,
         language=spoken,

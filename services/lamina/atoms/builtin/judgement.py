@@ -32,7 +32,11 @@ _MOVES = ("user.home", "user.employer")
 
 
 def instruction(*, scene: bool, project: bool, never: bool) -> Judgement:
-    """A standing rule: bound to a scene, else to the project, else to nothing."""
+    """A standing rule: bound to a scene, else to the project, else to nothing.
+
+    Within a project a rule is the project's, unless it names no project and is about the agent itself: how it talks,
+    what it asks first, what it keeps to itself.
+    """
     scope: Scope = "scenario" if scene else "project" if project else "global"
     return Judgement(type="instruction", priority=90, scope=scope, polarity=-1 if never else 1)
 

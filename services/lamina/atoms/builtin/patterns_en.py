@@ -85,6 +85,13 @@ PROJECT = re.compile(
     r"handlers?|components?|api|database|db|in here|type hints|types|mypy|pytest|unit tests)\b|\b(?:on|to) main\b",
     F,
 )
+ITSELF = re.compile(
+    r"\b(?:answers?|reply|replies|respond|responses?|explain|explanations?|speak|talk|tone|emojis?|call me|address|ask|asking|"
+    r"tell|me|secrets?|passwords?|credentials?|api keys?|tokens?|summar\w+|concise|brief|verbose|apologi[sz]e|polite|"
+    r"plain text|bullets?|(?:in|speak|use) (?:english|korean|japanese|chinese|german|french|spanish)|all (?:my )?projects|everywhere)\b",
+    F,
+)
+"""What a rule is about that goes wherever the agent goes."""
 BARE_RULE = re.compile(
     rf"^{MOOD}(?:from (?:now|here) on,?\s+(?:please\s+)?(?:\w+\s+){{0,2}}\w+|(?:always|never|"
     rf"don't ever)\s+\w+|(?:don't|do not)\s+(?:use|add|touch|commit|write|call|suggest|include|mention|"

@@ -69,7 +69,7 @@ def _instruction(sentence: str, project: str) -> Judgement | None:
         return None
     return instruction(
         scene=p.WHEN.search(sentence) is not None,
-        project=bool(project) and p.PROJECT.search(sentence) is not None,
+        project=bool(project) and bool(p.PROJECT.search(sentence) or not p.ITSELF.search(sentence)),
         never=p.LEAD_NEVER.search(sentence) is not None,
     )
 

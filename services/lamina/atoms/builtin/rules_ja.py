@@ -28,6 +28,9 @@ _WHEN = re.compile(
 _PROJECT = re.compile(
     r"リポジトリ|プロジェクト|コード|ブランチ|コンポーネント|モジュール|テスト|デプロイ|スキーマ|マイグレーション|依存|ライブラリ|本番|DB|API|型|関数|ディレクトリ|設定|ビルド|パッケージ|main|`|/"
 )
+_ITSELF = re.compile(
+    r"回答|返答|返事|答え|説明|敬語|タメ口|絵文字|呼んで|要約|短く|簡潔|聞いて|訊いて|確認し|確認を|教えて|相談|秘密|パスワード|トークン|認証情報|すべてのプロジェクト|全プロジェクト"
+)
 _MINE = re.compile(r"私|わたし|あたし|僕|ぼく|俺|おれ|自分|うち|我が家|当方")
 _KIN = re.compile(
     r"兄貴?|姉|弟|妹|母|父|親|妻|夫|嫁|旦那|息子|娘|彼氏|彼女|犬|猫|祖母|祖父|おばあ|おじい|いとこ|甥|姪|子ども|子供|ルームメイト|家族|うちの"
@@ -86,7 +89,7 @@ _HOME = re.compile(
     r"(?:^|[、はもをて今]|\s)([一-鿿ァ-ヶA-Za-z]{1,8})(?:へ|に|で)(?:また)?(?:引っ越|住ん|住み|暮ら|移住|転居|越し)"
 )
 _EMPLOYER = re.compile(
-    r"(?:から|は|、|^|\s)([一-鿿ぁ-んァ-ヶA-Za-z0-9]{2,14}?)(?:で働|に入社|に転職|に勤め|勤務|に就職)"
+    r"(?:から|は|、|^|\s)((?:(?!は|から)[一-鿿ぁ-んァ-ヶA-Za-z0-9]){2,14}?)(?:で働|に入社|に転職|に勤め|勤務|に就職)"
 )
 _ALLERGY = re.compile(r"([一-鿿ぁ-んァ-ヶ]{1,8}?)(?:の|に)?アレルギー")
 _LIKES = re.compile(
@@ -123,15 +126,17 @@ def judge(sentence: str, speaker: Speaker, project: str) -> Judgement | None:
         return None
     if project:
         found = _work(sentence, past, theirs=False)
-        if found is not None or not _MINE.search(sentence):
+        if found is not None:
             return found
+        if not _MINE.search(sentence):  # a clear slot is kept without a pronoun too
+            return slotted(sentence, _SLOTS, dated=_DATED.search(sentence) is not None, past=past)
     return _person(sentence, past)
 
 
 def _instruction(sentence: str, project: str) -> Judgement:
     return instruction(
         scene=_WHEN.search(sentence) is not None,
-        project=bool(project) and _PROJECT.search(sentence) is not None,
+        project=bool(project) and bool(_PROJECT.search(sentence) or not _ITSELF.search(sentence)),
         never=_DONT.search(sentence) is not None,
     )
 

@@ -27,6 +27,9 @@ _WHEN = re.compile(
 _PROJECT = re.compile(
     r"저장소|프로젝트|레포|리포|코드|브랜치|모듈|패키지|상태 관리|테스트|배포|마이그레이션|스키마|의존성|라이브러리|운영|DB|API|`"
 )
+_ITSELF = re.compile(
+    r"답변|대답|응답|설명|말투|존댓말|반말|이모지|불러|호칭|요약|짧게|간결|물어|확인받|허락|저한테|나한테|저에게|나에게|비밀|비밀번호|토큰|인증 ?정보|모든 프로젝트"
+)
 _MINE = re.compile(
     r"(?:^|[\s,])(?:저|나|난|전|제|내|제가|내가|우리|저희|저는|나는|저도|나도|울|우린|저흰)(?:\s|[는은도가의]|$)"
 )
@@ -128,15 +131,15 @@ def judge(sentence: str, speaker: Speaker, project: str) -> Judgement | None:
         found = _work(sentence, past, theirs=False)
         if found is not None:
             return found
-        if not _MINE.search(sentence):
-            return None
+        if not _MINE.search(sentence):  # a clear slot is kept without a pronoun too
+            return slotted(sentence, _SLOTS, dated=_DATED.search(sentence) is not None, past=past)
     return _person(sentence, past)
 
 
 def _instruction(sentence: str, project: str) -> Judgement:
     return instruction(
         scene=_WHEN.search(sentence) is not None,
-        project=bool(project) and _PROJECT.search(sentence) is not None,
+        project=bool(project) and bool(_PROJECT.search(sentence) or not _ITSELF.search(sentence)),
         never=_NEVER.search(sentence) is not None,
     )
 

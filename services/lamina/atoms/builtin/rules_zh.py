@@ -25,11 +25,17 @@ _RULE = re.compile(
 _NEVER = re.compile(
     r"不要|别(?!的|人|处|名)|別(?!的|人)|勿|禁止|不准|不得|永不|不许|不能|不可|不用(?!户)|绝不|切勿|拒绝"
 )
+_ALWAYS = re.compile(
+    r"(?:必须|必須|务必|務必|一定要|都要|都用|一律|统一|请|請|只[用能]|改用|用)(?!不|别|別|勿|户|禁|再|一?律?不)"
+)
 _WHEN = re.compile(
     r"的?时候|的?時候|[写寫做出改画翻查发發回评評审審]\S{1,6}(?:时|時|请|請|前|后|必须|要|务必)|提交信息|邮件里|邮件[要请用]|注释|評審|评审|标题|周报|报告里|之前先|之前要"
 )
 _PROJECT = re.compile(
     r"仓库|倉庫|项目|專案|代码|代碼|分支|模块|模組|目录|目錄|页面|組件|组件|接口|依赖|依賴|数据库|資料庫|迁移|部署|测试|測試|配置|主干|生产|線上|线上|上线|函数|类型|TypeScript|main|master|`|/"
+)
+_ITSELF = re.compile(
+    r"回答|回复|回覆|答复|解释|解釋|语气|語氣|表情|称呼|叫我|总结|總結|简洁|简短|问我|問我|告诉我|告訴我|跟我|征求|密钥|密鑰|密码|密碼|口令|凭证|令牌|所有项目"
 )
 _MINE = re.compile(r"我|咱|俺|本人")
 _KIN = re.compile(
@@ -84,7 +90,7 @@ _COMMAND = re.compile(
 _NAME = re.compile(r"我(?:的名字)?叫([一-鿿A-Za-z]{2,8}?)(?=$|[，,。！!\s的])|我是([一-鿿]{2,4})(?=，在|,在)")
 _HOME = re.compile(r"(?:搬到|搬去|搬来|住在|定居|住到|移居)(?:了)?([一-鿿A-Za-z]{2,8}?)(?:了|，|,|。|$|的|住)")
 _EMPLOYER = re.compile(
-    r"(?:入职|入職|加入|就职于|任职于|跳槽到|跳到)了?([一-鿿A-Za-z0-9]{2,15}?)(?:了|，|,|。|当|做|$)|在([一-鿿A-Za-z0-9]{2,12}?)(?:上班|工作|就职)"
+    r"(?:入职|入職|加入|就职于|任职于|跳槽到|跳到)了?([一-鿿A-Za-z0-9]{2,15}?)(?:了|，|,|。|当|做|$)|(?<!现)(?<!現)在([一-鿿A-Za-z0-9]{2,12}?)(?:上班|工作|就职)"
 )
 _ALLERGY = re.compile(r"对([一-鿿]{1,8}?)(?:严重|有点|特别)?(?:过敏|過敏)")
 _LIKES = re.compile(
@@ -119,8 +125,10 @@ def judge(sentence: str, speaker: Speaker, project: str) -> Judgement | None:
         return None
     if project:
         found = _work(sentence, past, theirs=False)
-        if found is not None or not _MINE.search(sentence):
+        if found is not None:
             return found
+        if not _MINE.search(sentence):  # a clear slot is kept without a pronoun too
+            return slotted(sentence, _SLOTS, dated=_DATED.search(sentence) is not None, past=past)
     return _person(sentence, past)
 
 
@@ -131,9 +139,16 @@ def _dated_task(sentence: str) -> bool:
 def _instruction(sentence: str, project: str) -> Judgement:
     return instruction(
         scene=_WHEN.search(sentence) is not None,
-        project=bool(project) and _PROJECT.search(sentence) is not None,
-        never=_NEVER.search(sentence) is not None,
+        project=bool(project) and bool(_PROJECT.search(sentence) or not _ITSELF.search(sentence)),
+        never=_leads_never(sentence),
     )
+
+
+def _leads_never(sentence: str) -> bool:
+    """What the first of its orders says counts: what follows `use this, not that` explains it."""
+    never = _NEVER.search(sentence)
+    always = _ALWAYS.search(sentence)
+    return never is not None and (always is None or never.start() <= always.start())
 
 
 def _person(sentence: str, past: bool) -> Judgement | None:
