@@ -53,6 +53,10 @@ def worded(window: Sequence[Turn], context: Sequence[Turn] = ()) -> tuple[Atom, 
     return tuple(found)
 
 
+def worded_act() -> BuiltinAct:
+    return BuiltinAct(worded, name="worded", version="1")
+
+
 @dataclass
 class PersonaBench(AtomsBench):
     """A home, a log in memory, atoms and persona over it."""
@@ -64,7 +68,7 @@ class PersonaBench(AtomsBench):
         """Atoms and persona up to where nothing is due in either."""
         self.clock.now_us = max(self.clock.now_us, self.now_us) + 60_000_000
         async with AsyncExitStack() as stack:
-            worker = self.worker(act or BuiltinAct(worded, name="worded", version="1"))
+            worker = self.worker(act or worded_act())
             await stack.enter_async_context(running(worker))
             await self.settled(worker)
             await stack.enter_async_context(running(self.persona()))

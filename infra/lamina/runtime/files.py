@@ -13,9 +13,10 @@ import msgspec
 from msgspec import Struct
 
 from lamina.errors import Busy, Conflict, Invalid
+from lamina.runtime import edits
 from lamina.runtime.spec import Append, DropFile, WriteFile
 from lamina.store.driver import Damaged
-from lamina.store.files import AppendFile, sync_folder, translated_os, write_atomic
+from lamina.store.files import AppendFile, translated_os, write_atomic
 
 EPOCH_FILE = "log/epoch"
 FORGETTING_FILE = ".forgetting"
@@ -84,14 +85,11 @@ class SpaceFiles:
                 self._append(lines, held)
 
     def _place(self, change: WriteFile | DropFile) -> None:
-        path = self._inside(change.path)
+        self._inside(change.path)
         if isinstance(change, WriteFile):
-            write_atomic(path, change.data)
-            return
-        with translated_os(path):
-            path.unlink(missing_ok=True)
-            if path.parent.is_dir():
-                sync_folder(path.parent)
+            edits.place(self.root, change.path, change.data)
+        else:
+            edits.drop(self.root, change.path)
 
     def ledger_seq(self) -> int:
         """The seq of the last whole line of the ledger, after cutting a torn one; 0 for none."""

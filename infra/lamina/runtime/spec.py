@@ -159,6 +159,25 @@ def no_needs(_: Recorded) -> Sequence[Key]:
     return ()
 
 
+class Base(Struct, frozen=True):
+    """A rendered file as a person had it before an edit, without its seal; not `exact` where the view knows only how
+    it is now. `edits` counts those that the view has folded."""
+
+    text: str
+    edits: int
+    exact: bool = True
+
+
+class Editing(Struct, frozen=True):
+    """Rendered files that people may edit: their patterns below the space, the `type` of the event that an edit is,
+    and `base`: (view, path, seal) -> the version of the file with that seal, as it is now where the seal is empty or
+    not known; None where no such file is rendered. They are written with `lamina.runtime.sealing.sealed`."""
+
+    type: str
+    files: tuple[str, ...]
+    base: Callable[[sqlite3.Connection, str, str], Base | None]
+
+
 class Service(Struct, Generic[S], frozen=True, kw_only=True):
     """One consumer of the log.
 
@@ -169,7 +188,7 @@ class Service(Struct, Generic[S], frozen=True, kw_only=True):
     with the columns seq, hash and text: the embed loop fills `cache/embeddings-<identity>.db` with the vectors of
     its texts. `configure` gives the service as the configuration of a home wants it: other ways of deciding, the
     same view. `after` names the services whose decisions it decides over: whoever waits for it waits for them first.
-    `single`: why it must not run twice; empty where it may.
+    `editing` are its files that people may edit. `single`: why it must not run twice; empty where it may.
     `urgent`: while much is to be folded, the other services of its process give way to it for a while.
     """
 
@@ -187,6 +206,7 @@ class Service(Struct, Generic[S], frozen=True, kw_only=True):
     blobs: bool = False
     max_attempts: int = 8
     embeds: str = ""
+    editing: Editing | None = None
     single: str = ""
     urgent: bool = False
     after: tuple[str, ...] = ()

@@ -10,9 +10,10 @@ import os
 import shutil
 from pathlib import Path
 
+from lamina.runtime import edits
 from lamina.runtime.files import SpaceFiles
 from lamina.runtime.spec import DropFile, WriteFile
-from lamina.store.files import sync_folder, translated_os, write_atomic
+from lamina.store.files import translated_os
 
 WRITTEN, DROPPED = "written", "dropped"
 
@@ -56,13 +57,12 @@ class StagedFiles(SpaceFiles):
                 target = self._inside(str(path.relative_to(self.folder / WRITTEN)))
                 data = path.read_bytes()
                 if not _holds(target, data):
-                    write_atomic(target, data)
+                    edits.place(self.root, str(path.relative_to(self.folder / WRITTEN)), data)
                     changed += 1
             for path in _files(self.folder / DROPPED):
                 target = self._inside(str(path.relative_to(self.folder / DROPPED)))
                 if target.exists():
-                    target.unlink()
-                    sync_folder(target.parent)
+                    edits.drop(self.root, str(path.relative_to(self.folder / DROPPED)))
                     changed += 1
             self.discard()
         return changed

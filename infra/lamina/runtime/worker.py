@@ -21,6 +21,7 @@ from lamina.log import get_logger
 from lamina.runtime.apply import MAX_ERROR_CHARS, Cursor
 from lamina.runtime.decider import Decider, now_us
 from lamina.runtime.descriptors import most_views
+from lamina.runtime.editloop import EditLoop
 from lamina.runtime.embedloop import EmbedLoop
 from lamina.runtime.feed import Feed
 from lamina.runtime.follower import Follower
@@ -86,6 +87,9 @@ class Worker(Generic[S]):
             feed,
             keeps=self._shares,
         )
+        self.editor: EditLoop | None = None
+        if service.editing is not None:
+            self.editor = EditLoop(service, service.editing, bus, self._views, home)
         self.embedder: EmbedLoop[S] | None = None
         if service.embeds:
             source = embedding or shared(load(home.config).embedding)
@@ -103,6 +107,8 @@ class Worker(Generic[S]):
                 helpers = [group.create_task(task()) for task in tasks]
                 if self.service.decide is not None:
                     group.create_task(self.decider.run(self.follower.caught_up))
+                if self.editor is not None:
+                    helpers.append(group.create_task(self.editor.run(self.follower.caught_up)))
                 if self.embedder is not None:
                     group.create_task(self.embedder.run(self.follower.caught_up))
                 if ready is not None:

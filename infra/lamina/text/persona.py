@@ -98,15 +98,16 @@ def overflow(over: int, chars: int) -> str:
     return f"_{are} not fit into {chars:,} characters: see `lamina show persona --all`._"
 
 
-def section_under(heading: str) -> tuple[Section, str]:
-    """The section, and the project, of a line that a person wrote under this heading of the file."""
+def section_under(heading: str) -> tuple[str, str] | None:
+    """The section, and the project, of a line that a person wrote under this heading of the file; None where it is
+    none of ours."""
     text = heading.lstrip("#").strip()
     if text.startswith(_PROJECT):
         return "project", text[len(_PROJECT) :].replace("\\", "")
     for section, name in HEADINGS.items():
         if text.casefold() == name.casefold() and section not in ("project", "tensions"):
             return section, ""
-    return "identity", ""
+    return None
 
 
 def _placed(line: Shown | None, section: str) -> Shown | None:

@@ -19,13 +19,17 @@ from lamina.forget.plan import Told
 from lamina.home import Home
 from lamina.rebuild.progress import Progress
 from lamina.rebuild.view import rebuild_view
+from lamina.runtime.edits import BROKEN, FOLDER
 from lamina.runtime.embedcache import removed
 from lamina.runtime.registry import fold_services
 from lamina.store.driver import connect, translated
 from lamina.store.files import sync_folder, translated_os
 
-RENDERED = ("persona.md", "refs/*.md", "canvas/*.mmd", "scenarios/*.md", "skills/*/SKILL.md")
-"""What services write for people, and nobody else."""
+RENDERED = (
+    *("persona.md", "refs/*.md", "canvas/*.mmd", "scenarios/*.md", "skills/*/SKILL.md"),
+    *(f"{FOLDER}/*", f"*{BROKEN}*", f"scenarios/*{BROKEN}*"),
+)
+"""What services write for people, and what they keep of what people did to it."""
 PATIENCE_S = 30.0
 LOOK_S = 0.05
 

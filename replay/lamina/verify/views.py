@@ -11,6 +11,7 @@ from msgspec import Struct
 from lamina.bus import Bus
 from lamina.errors import Busy
 from lamina.runtime.apply import read_meta
+from lamina.runtime.edits import BROKEN
 from lamina.runtime.scratch import ScratchView, scratch
 from lamina.runtime.spec import Service
 from lamina.store.driver import Damaged, connect, translated
@@ -84,6 +85,11 @@ def _stand(service: Service[Any], epoch: str, link: Path, look: Look, heal: str)
             db.close()
 
 
+def _own(name: str) -> bool:
+    """Is it hidden, or what a person left in the place of a rendered file?"""
+    return name.startswith(".") or BROKEN in name
+
+
 def _seq(link: Path) -> int:
     path = link.resolve()
     with translated(path):
@@ -101,5 +107,5 @@ def _files(root: Path, made: ScratchView, look: Look, heal: str) -> None:
     folders = {name.split("/")[0] for name in made.files.made if "/" in name} - {"blobs"}
     for path in (path for folder in sorted(folders) for path in sorted((root / folder).rglob("*"))):
         name = str(path.relative_to(root))
-        if path.is_file() and not path.name.startswith(".") and name not in made.files.made:
+        if path.is_file() and not _own(path.name) and name not in made.files.made:
             look.find("file.orphan", name, "nothing in the log makes it", orphan(path))

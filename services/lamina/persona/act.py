@@ -14,7 +14,7 @@ from lamina.persona.decide import Ask
 from lamina.persona.derive import changed
 from lamina.persona.judge import Standing, Verdict, judge
 from lamina.persona.select import select
-from lamina.persona.tables import REMOVED, AtomRow, LineRow
+from lamina.persona.tables import GONE, REMOVED, AtomRow, LineRow
 from lamina.runtime import Wanted
 from lamina.runtime.sibling import sibling
 from lamina.runtime.spec import Made
@@ -63,11 +63,11 @@ def operations_of(
         line, atom, standing = lines.get(id), atoms.get(id), found.get(id)
         verdict = judge(standing) if standing is not None else "gone"
         if isinstance(verdict, str):
-            if line is not None and line.atom == id:
+            if line is not None and line.atom == id and line.held != GONE:
                 made[id] = LineChange(kind="drop", atom=id, reason=verdict)
         elif atom is not None and standing is not None:
-            change = _line(standing, verdict, is_new=line is None)
-            if line is None or not _same(line, change):
+            change = _line(standing, verdict, is_new=line is None or line.held == GONE)
+            if line is None or line.held == GONE or not _same(line, change):
                 made[id] = change
     return tuple(_joined(made, found))
 

@@ -9,7 +9,20 @@ from msgspec.structs import replace
 from lamina.events import Event, MemoryForgotten, PersonaEdited, PersonaRevised
 from lamina.ids import line_id
 from lamina.knowledge import LineChange
-from lamina.persona.tables import INFERRED, REMOVED, WRITTEN, AtomRow, EditRow, LineRow, got, json, put, strings
+from lamina.persona.tables import (
+    GONE,
+    HIDDEN,
+    INFERRED,
+    REMOVED,
+    WRITTEN,
+    AtomRow,
+    EditRow,
+    LineRow,
+    got,
+    json,
+    put,
+    strings,
+)
 from lamina.persona.work import Work
 from lamina.runtime import Drop, Recorded
 from lamina.text.lines import mark_of, written
@@ -42,7 +55,9 @@ def _change(work: Work, event: str, one: LineChange) -> None:
 def changed(line: LineRow, one: LineChange, *, decision: str) -> LineRow:
     """The line after the change. What a person took out stays out; an instruction alone may come back, when it is
     given again."""
-    again = line.held == REMOVED and one.section in ("standing", "project") and one.last_us > line.edit_us
+    again = line.held == GONE or (
+        line.held == REMOVED and one.section in ("standing", "project") and one.last_us > line.edit_us
+    )
     return replace(
         line,
         atom=one.atom,
@@ -64,7 +79,7 @@ def _dropped(work: Work, atom: str) -> None:
     row = work.atom(atom)
     line = work.line(row.line) if row is not None else None
     if line is not None and line.atom == atom and line.held == INFERRED:
-        work.drop_line(line)
+        work.put_line(replace(line, held=GONE))
 
 
 def _with_written(work: Work, shown: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -83,11 +98,11 @@ def edited(work: Work, event: Event, recorded: Recorded, data: PersonaEdited, ti
     """Lines that a person took out stay out; those that they wrote stand until they take them out."""
     if data.path != FILE or got(work.rows, EditRow, event.id) is not None:
         return
-    gone = [line for one in data.removed if (line := work.line(mark_of(one))) is not None]
-    added = [_written(work, event.id, n, text, under, time_us) for n, text, under in _lines(data)]
+    gone = [line for one in data.removed if (line := _meant(work, one)) is not None]
+    added = [_written(work, event.id, n, text, under, time_us) for n, text, under in _lines(work, data)]
     for line in gone:
         if line.held == WRITTEN:
-            work.drop_line(line)
+            work.put_line(replace(line, held=GONE))
         else:
             work.put_line(replace(line, held=REMOVED, edit=event.id, edit_us=time_us))
     for one in added:
@@ -108,19 +123,31 @@ def edited(work: Work, event: Event, recorded: Recorded, data: PersonaEdited, ti
     work.wait()
 
 
-def _lines(data: PersonaEdited) -> list[tuple[int, str, str]]:
+def _meant(work: Work, text: str) -> LineRow | None:
+    """The line with the mark that ends the text; without one, or where another stands in its place since, what a
+    person wrote in these words."""
+    marked = work.line(mark_of(text))
+    if marked is not None and marked.held not in HIDDEN:
+        return marked
+    lines = [line for _, id in work.state.shown if (line := work.line(id)) is not None and line.held == WRITTEN]
+    return next((line for line in lines if line.text == written(text)), marked)
+
+
+def _lines(work: Work, data: PersonaEdited) -> list[tuple[int, str, str]]:
+    """What was put in, with the heading above it. A mark that leads nowhere ends a line that was forgotten."""
     under = (*data.under, *[""] * len(data.added))
     lines = [(n, one, under[n]) for n, one in enumerate(data.added) if written(one)]
-    return lines[:MOST_WRITTEN]
+    return [one for one in lines if not mark_of(one[1]) or work.line(mark_of(one[1])) is not None][:MOST_WRITTEN]
 
 
 def _written(work: Work, event: str, n: int, text: str, under: str, time_us: int) -> LineRow:
     """A line of a person's own. With the mark of another line it stands in its place, and in its section where no
     heading says otherwise."""
     old = work.line(mark_of(text))
-    section, project = section_under(under)
-    if old is not None and not under:
-        section, project = old.section, old.project  # type: ignore[assignment]  # written by a fold
+    place = section_under(under)
+    if place is None:
+        place = (old.section, old.project) if old is not None else ("identity", "")
+    section, project = place
     return LineRow(
         id=line_id(f"{event}\x1f{n}"),
         section=section,

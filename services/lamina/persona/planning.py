@@ -84,6 +84,15 @@ def lines_of(db: sqlite3.Connection, atoms: Sequence[str] | None) -> dict[str, L
     return found
 
 
+def lines_by_id(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, LineRow]:
+    """These lines, by their own ids."""
+    found = {}
+    for part in _parts(ids):
+        sql = f"SELECT {_LINE} FROM lines WHERE id IN ({_marks(part)})"  # noqa: S608 - own names
+        found.update({row[0]: made(LineRow, row) for row in db.execute(sql, part)})
+    return found
+
+
 def atoms_of(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, AtomRow]:
     """Those of these atoms that this view knows."""
     found = {}

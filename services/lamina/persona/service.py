@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lamina.persona.act import act
 from lamina.persona.decide import decide
+from lamina.persona.editing import EDITING
 from lamina.persona.fold import TABLES, VERSION, State, fold
 from lamina.persona.planning import plan
 from lamina.runtime import Service
@@ -23,4 +24,5 @@ def service() -> Service[State]:
         decisions=("persona.revised",),
         blobs=True,
         after=("atoms",),
+        editing=EDITING,
     )

@@ -12,8 +12,10 @@ from lamina.store import Table
 
 R = TypeVar("R", bound=Struct)
 
-INFERRED, REMOVED, WRITTEN = 0, 1, 2
-"""Whose a line is: that of what was said, one that a person took out, one that a person wrote."""
+INFERRED, REMOVED, WRITTEN, GONE = 0, 1, 2, 3
+"""Whose a line is: that of what was said, one that a person took out, one that a person wrote, one that is kept for
+what was shown before alone."""
+HIDDEN = (REMOVED, GONE)
 
 ATOMS = Table(
     name="atoms",

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from lamina.persona.select import STANDING_CHARS
 from lamina.persona.tables import (
-    REMOVED,
+    HIDDEN,
     AtomRow,
     LineRow,
     RevisionRow,
@@ -129,7 +129,7 @@ class Work:
     def shown(self, id: str) -> Shown | None:
         """A line as it stands in the file."""
         line = self.line(id)
-        if line is None or line.held == REMOVED:
+        if line is None or line.held in HIDDEN:
             return None
         text = text_of(line, self.atom)
         return Shown(id=id, section=line.section, text=text, project=line.project) if text else None
@@ -139,7 +139,7 @@ class Work:
 
     def _stands(self, id: str) -> bool:
         line = self.line(id)
-        return line is not None and line.held != REMOVED
+        return line is not None and line.held not in HIDDEN
 
     def _revised(self) -> list[Change]:
         """The file, and a revision of its own, where it says something else than before."""

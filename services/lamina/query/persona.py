@@ -21,7 +21,7 @@ from lamina.tokens import count
 STANDING_CHARS = 4_000
 MAX_CHANGES = 1_000
 _REVISION = "n, seq, at_us, event, kind, shown, over"
-_REMOVED = 1
+_REMOVED, _GONE = 1, 3
 _NONE = (0, 0, 0, "", "", "[]", 0)
 
 
@@ -115,7 +115,15 @@ def link(db: sqlite3.Connection, id: str) -> Link | None:
     atom, other, section, last_us, held, edit, replaces, decision = row
     shown = _line(db, id, dead=True)
     sources = tuple(one for one in (edit if not atom else "", atom, other, replaces) if one)
-    note = "a person took it out" if held == _REMOVED else "a person wrote it" if not atom else ""
+    note = (
+        "a person took it out"
+        if held == _REMOVED
+        else "it is shown no more"
+        if held == _GONE
+        else "a person wrote it"
+        if not atom
+        else ""
+    )
     return Link(
         layer="l3",
         id=id,
@@ -130,7 +138,7 @@ def made_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, tuple[str, 
     """Atom -> the lines that say it."""
     found = {}
     for id in ids:
-        rows = db.execute("SELECT id FROM lines WHERE atom = ? AND held <> ? ORDER BY id", (id, _REMOVED)).fetchall()
+        rows = db.execute("SELECT id FROM lines WHERE atom = ? AND held NOT IN (1, 3) ORDER BY id", (id,)).fetchall()
         if rows:
             found[id] = tuple(row[0] for row in rows)
     return found
@@ -168,7 +176,7 @@ def _every(db: sqlite3.Connection) -> str:
         (section, row[0])
         for section in SECTIONS
         for row in db.execute(
-            "SELECT id FROM lines WHERE section = ? AND held <> ? ORDER BY project, first_us, id", (section, _REMOVED)
+            "SELECT id FROM lines WHERE section = ? AND held NOT IN (1, 3) ORDER BY project, first_us, id", (section,)
         )
     ]
     return body(shown, lambda id: _line(db, id), over=0, standing_chars=STANDING_CHARS)
@@ -176,7 +184,7 @@ def _every(db: sqlite3.Connection) -> str:
 
 def _line(db: sqlite3.Connection, id: str, *, dead: bool = False) -> Shown | None:
     row = db.execute("SELECT atom, other, section, project, held, text FROM lines WHERE id = ?", (id,)).fetchone()
-    if row is None or (row[4] == _REMOVED and not dead):
+    if row is None or (row[4] in (_REMOVED, _GONE) and not dead):
         return None
     said = line_text(row[5], _atom(db, row[0]), _atom(db, row[1]))
     return Shown(id=id, section=row[2], text=said, project=row[3]) if said else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lamina.runtime import Service
 from lamina.scenarios.act import act, plan
 from lamina.scenarios.decide import decide
+from lamina.scenarios.editing import EDITING
 from lamina.scenarios.fold import TABLES, VERSION, State, fold
 
 
@@ -22,4 +23,5 @@ def service() -> Service[State]:
         decisions=("scenarios.arranged",),
         blobs=True,
         after=("atoms",),
+        editing=EDITING,
     )

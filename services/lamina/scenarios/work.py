@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from lamina.ids import token
 from lamina.runtime import Change, Drop, DropFile, Put, Rows, WriteFile
+from lamina.runtime.sealing import sealed
 from lamina.scenarios import edits as by_hand
 from lamina.scenarios import render
 from lamina.scenarios.decide import State
@@ -218,7 +219,7 @@ class Work:
         self._scenarios[one.id] = one
         self._changed["scenarios", one.id] = None
         text = render.document(one, members, edits)
-        return [*files, WriteFile(path(slug), text.encode()), Put("files", (path(slug), text))]
+        return [*files, WriteFile(path(slug), sealed(text)), Put("files", (path(slug), text))]
 
     def _emptied(self, one: ScenarioRow) -> list[Change]:
         """Its slug leads to what took it over, if anything did; else nothing of it is left but its episodes' gaps."""
