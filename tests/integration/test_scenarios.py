@@ -8,6 +8,7 @@ from lamina.client import Memory
 from lamina.config import Config, DaemonConfig
 from lamina.home import Home
 from lamina.requests import Scenarios, ScenariosAre
+from lamina.runtime.sealing import sealed
 from tests.support.whole import daemon
 
 STORY = {
@@ -46,7 +47,7 @@ async def test_from_turns_to_a_file_and_back(home: Home) -> None:
     assert migration.sessions == 2
     assert migration.status == "open"
     assert migration.heat > 0
-    assert whole.text == (home.spaces / "alice" / whole.path).read_text(encoding="utf-8")
+    assert sealed(whole.text) == (home.spaces / "alice" / whole.path).read_bytes()
     assert chain[0].layer == "l2"
     assert {link.layer for link in chain} == {"l2", "l1", "l0"}
     assert set(chain[0].sources) == set(whole.atoms)

@@ -30,7 +30,7 @@ from lamina.times import micros
 
 __all__ = ["REVISE", "TABLES", "VERSION", "State", "fold"]
 
-VERSION = 1
+VERSION = 2
 REVISE = "persona.revise"
 RECONCILE = "atoms.reconcile"
 TYPES = ("instruction", "persona", "work_method")
