@@ -53,8 +53,10 @@ class Writer:
         self.refused = 0
         self.reads: Counter[str] = Counter()
 
-    async def work(self, until: float) -> None:
+    async def work(self, until: float, opened: asyncio.Barrier) -> None:
+        """Open, wait for the others, and write until then; what waits in the outbox is sent in the end."""
         async with Memory.open(space=self.space, home=self._home.path) as memory:
+            await opened.wait()
             n = 0
             while time.monotonic() < until:
                 n += 1
@@ -63,7 +65,7 @@ class Writer:
                     await self._one(memory, session, n)
                 except LaminaError:
                     self.refused += 1
-                await asyncio.sleep(self._rng.uniform(0.0, 2.0 if LONG else 0.1))
+                await asyncio.sleep(self._rng.uniform(0.0, 4.0 if LONG else 0.1))
             await memory._link.emptied()
 
     async def _one(self, memory: Memory, session: str, n: int) -> None:
@@ -90,7 +92,8 @@ class Chaos:
         self._rng = random.Random(seed)
         self.done: Counter[str] = Counter()
 
-    async def work(self, until: float) -> None:
+    async def work(self, until: float, opened: asyncio.Barrier) -> None:
+        await opened.wait()
         faults: dict[str, Callable[[], Awaitable[None]]] = {
             "kill worker": self.kill_worker,
             "freeze worker": self.freeze_worker,
@@ -206,10 +209,11 @@ async def test_nothing_accepted_is_lost_and_every_view_is_what_a_rebuild_gives(
     chaos = Chaos(home, seed)
     async with running(home):
         until = time.monotonic() + SECONDS
+        opened = asyncio.Barrier(SPACES + 1)  # a client that cannot even begin says so, which is no matter here
         async with asyncio.TaskGroup() as group:
-            group.create_task(chaos.work(until))
+            group.create_task(chaos.work(until, opened))
             for writer in writers:
-                group.create_task(writer.work(until))
+                group.create_task(writer.work(until, opened))
         await settled(home, writers)
         for writer in writers:
             check_order(home, writer)

@@ -244,3 +244,10 @@ async def test_an_error_of_a_view_that_stays_is_raised(tmp_path: Path) -> None:
         await view.close()
 
     assert calls == 1
+
+
+async def test_a_closed_reader_opens_nothing_any_more(tmp_path: Path) -> None:
+    reader = ViewReader(tmp_path / "views" / "toy.db")
+    await reader.close()
+    with pytest.raises(Closed):
+        await reader.read(lambda db: db.execute("SELECT 1").fetchone())

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from lamina.errors import Busy, Denied, DiskFull, Unavailable
+from lamina.errors import Busy, Closed, Denied, DiskFull, Unavailable
 from lamina.store.driver import Connection, Damaged
 
 T = TypeVar("T")
@@ -170,12 +170,14 @@ class ViewReader:
         """The generation that was read last."""
         self._identity: tuple[int, int] | None = None
         self._db: Connection | None = None
+        self._closed = False
         self._opening = asyncio.Lock()
 
     async def read(self, work: Callable[[sqlite3.Connection], T], *, until_s: float | None = None) -> T:
         """`work` in one read transaction; `until_s` (monotonic clock) ends its statements.
 
-        `Unavailable` while there is no view, `Damaged` when it is broken, `Transient` when time ran out. A
+        `Unavailable` while there is no view, `Damaged` when it is broken, `Transient` when time ran out, `Closed`
+        after `close`. A
         generation that is removed while it is being opened or read fails in many ways; then the new one is read.
         """
         for _ in range(MOST_SWITCHES):
@@ -205,10 +207,12 @@ class ViewReader:
         return await db.run(snapshot)
 
     async def _connection(self) -> Connection:
+        if self._closed:
+            raise Closed(f"the reader of {self.link.stem} was closed")
         found = identity(self.link)
         if self._db is not None and found == self._identity:
             return self._db
-        await self.close()
+        await self._drop()
         n = generation(self.link)
         path = generation_path(self.link, n)
         found = identity(path)
@@ -221,6 +225,12 @@ class ViewReader:
         return db
 
     async def close(self) -> None:
+        """For good: a read that is about to open the view would leave it open for ever."""
+        self._closed = True
+        async with self._opening:
+            await self._drop()
+
+    async def _drop(self) -> None:
         if self._db is not None:
             db, self._db = self._db, None
             await db.close()

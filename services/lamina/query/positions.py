@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from lamina.bus import Bus
-from lamina.errors import Invalid, Transient
+from lamina.errors import Closed, Invalid, Transient, Unavailable
 from lamina.home import Home
 from lamina.ids import SUBJECT_ROOT
 from lamina.runtime.apply import read_meta
@@ -31,6 +31,7 @@ class Positions:
         self._home = home
         self._readers: OrderedDict[tuple[str, str], ViewReader] = OrderedDict()
         self._news: dict[tuple[str, str], asyncio.Event] = {}
+        self._closed = False
 
     async def start(self) -> Callable[[], Awaitable[None]]:
         """Begin to hear of applied batches; the result ends it."""
@@ -58,7 +59,9 @@ class Positions:
         return last.seq if last is not None else 0
 
     def reader(self, space: str, service: str) -> ViewReader:
-        """The reader of one view, opened at its first read."""
+        """The reader of one view, opened at its first read; `Unavailable` after `close`."""
+        if self._closed:
+            raise Unavailable("the query service stops")
         key = (space, service)
         if key not in self._readers:
             self._readers[key] = ViewReader(self.link(space, service))
@@ -71,7 +74,11 @@ class Positions:
         """`work` on a view. One that is missing or damaged is reported to its worker, and the error raised."""
         reader = self.reader(space, service)
         try:
-            result = await reader.read(work, until_s=until_s)
+            try:
+                result = await reader.read(work, until_s=until_s)
+            except Closed:  # it was the one used longest ago until now
+                reader = self.reader(space, service)
+                result = await reader.read(work, until_s=until_s)
         except Damaged:
             await self.touch(space, service, damaged=reader.n)
             raise
@@ -115,6 +122,7 @@ class Positions:
             await reader.close()
 
     async def close(self) -> None:
+        self._closed = True
         while self._readers:
             _, reader = self._readers.popitem()
             await reader.close()
