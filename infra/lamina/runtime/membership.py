@@ -69,6 +69,7 @@ class Membership:
         self._handle: int | None = None
         self._beats = 0
         self._seen: dict[int, tuple[int, float]] = {}  # seat -> (its beat, when that was first seen)
+        self._looked_at = 0.0
         self.seat = -1
 
     async def join(self, *, last: bool = False, single: str = "") -> None:
@@ -102,6 +103,9 @@ class Membership:
         if self._handle is None:
             return frozenset()
         now, live = self._clock_s(), {self.seat: standby}
+        if now - self._looked_at > LEASE_S:
+            self._seen.clear()  # it slept itself, and the others may have too
+        self._looked_at = now
         for seat, beat in beats_of(self._home, self._service).items():
             if seat == self.seat:
                 continue
