@@ -125,12 +125,31 @@ class MemoryUndone(Struct, frozen=True, kw_only=True, omit_defaults=True):
     target: str
 
 
+class MemoryRederived(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person puts what was derived anew, as `name`, in the place of what was derived before: the `decisions` that
+    name this event as a cause. `settings` are those that differed, `tokens` what it took."""
+
+    name: str
+    decisions: int
+    settings: dict[str, str] = {}
+    tokens: int = 0
+
+
+class RecallAsked(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Somebody asked the memory, where a home records that. Nothing is derived of it."""
+
+    query: str
+    limit: int
+    layers: tuple[str, ...] = ()
+    found: int = 0
+
+
 class AtomsExtracted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an extractor kept of the events `inputs`; those of which nothing was kept have their outcome too.
 
     `windows` are the numbers of inputs of each window, in order. The id of the i-th atom is `atom_id(event id, i)`.
     `raw` is a model's answer as received, `prompt_sha256` that of what it was asked; `dropped` counts what code did
-    not believe of it, by reason.
+    not believe of it, by reason. `again`: made anew over events that had their outcome, which this one replaces.
     """
 
     step: str
@@ -146,6 +165,7 @@ class AtomsExtracted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tokens: int = 0
     duration_ms: int = 0
     dropped: dict[str, int] = {}
+    again: bool = False
 
 
 class AtomsReconciled(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -254,6 +274,8 @@ Data: TypeAlias = (
     | ScenarioEdited
     | MemoryForgotten
     | MemoryUndone
+    | MemoryRederived
+    | RecallAsked
     | AtomsExtracted
     | AtomsReconciled
     | ScenariosArranged
@@ -273,6 +295,8 @@ TYPES: Mapping[str, type[Struct]] = {
     "scenario.edited": ScenarioEdited,
     "memory.forgotten": MemoryForgotten,
     "memory.undone": MemoryUndone,
+    "memory.rederived": MemoryRederived,
+    "recall.asked": RecallAsked,
     "atoms.extracted": AtomsExtracted,
     "atoms.reconciled": AtomsReconciled,
     "scenarios.arranged": ScenariosArranged,

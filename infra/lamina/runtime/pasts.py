@@ -1,4 +1,5 @@
-"""Where views of the past are kept while they are in use: `run/past/<pid>/<space>/<n>`, disposable at any time."""
+"""What is kept beside the views of a space and may be removed at any time: views of the past that are in use, in
+`run/past/<pid>/<space>/<n>`, and shadows, in the space's `shadow/<name>`."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ import shutil
 from pathlib import Path
 
 from lamina.home import Home, alive
+
+SHADOWS = "shadow"
 
 
 def pasts_folder(home: Home) -> Path:
@@ -23,10 +26,11 @@ def sweep(home: Home) -> None:
 
 
 def discard_pasts(home: Home, space: str) -> None:
-    """Remove every view of the past of a space (its token): what was forgotten is in none of them. Whoever reads one
-    of them makes it anew."""
+    """Remove all of it in a space (its token): what was forgotten is in none of it. A view of the past is made anew
+    by whoever reads it, a shadow by its command."""
     for folder in _folders(home.run / "past"):
         shutil.rmtree(folder / space, ignore_errors=True)
+    shutil.rmtree(home.spaces / space / SHADOWS, ignore_errors=True)
 
 
 def _folders(folder: Path) -> list[Path]:

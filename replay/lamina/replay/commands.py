@@ -9,6 +9,7 @@ from collections.abc import Callable
 from lamina.cli.command import DONE, FAILED, Command, Context
 from lamina.errors import Invalid
 from lamina.rebuild.progress import Mended, Rebuilt
+from lamina.replay import shadows
 from lamina.replay.records import TrimmedSpace
 from lamina.verify.records import Verified
 
@@ -115,11 +116,15 @@ def _trim(context: Context, options: argparse.Namespace) -> int:
     return DONE
 
 
-ACTIONS: dict[str, Action] = {"rebuild": _rebuild, "verify": _verify, "trim": _trim}
+ACTIONS: dict[str, Action] = {"rebuild": _rebuild, "verify": _verify, "trim": _trim, **shadows.ACTIONS}
 
 
 def _run(context: Context, options: argparse.Namespace) -> int:
-    if options.view and options.action != "rebuild":
+    if options.action in shadows.ACTIONS and len(options.view) != 1:
+        raise Invalid(f"`lamina replay {options.action} NAME`: a shadow has one name, which you choose")
+    if options.set and options.action != "rederive":
+        raise Invalid(f"--set is of rederive; `lamina replay {options.action}` takes no settings")
+    if options.view and options.action not in ("rebuild", *shadows.ACTIONS):
         raise Invalid(f"`lamina replay {options.action}` takes no view; it looks at all of them")
     return ACTIONS[options.action](context, options)
 
@@ -135,7 +140,17 @@ def _options(parser: argparse.ArgumentParser) -> None:
         "--keep", metavar="HOW-MUCH", help="of trim: '2 GiB' or '30 d' stay in the log (default: `keep` under [bus])"
     )
     parser.add_argument(
-        "view", metavar="VIEW", nargs="*", help="of rebuild: only these views, or `ledger` (default: all views)"
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="of rederive: a setting that differs, such as llm.model=NAME (may be repeated)",
+    )
+    parser.add_argument(
+        "view",
+        metavar="VIEW|NAME",
+        nargs="*",
+        help="of rebuild: only these views, or `ledger` (default: all views); else the name of what is derived anew",
     )
 
 
@@ -147,6 +162,9 @@ replay = Command(
     "Verify: what differs, and which command heals it; exit code 1 when something does. It changes nothing.\n\n"
     "Trim: the log keeps a bounded tail; what goes is first compared, byte for byte, with the ledger, which rebuild "
     "and verify then read.\n\n"
+    "Rederive: what was said is read again by other means (another model, today's rules), beside what stands, and "
+    "nothing of that changes; interrupted, or after more was said, the same command goes on. Diff compares, adopt "
+    "lets it hold instead (and can be undone decision by decision), drop removes it.\n\n"
     "Without --space every space is meant.",
     run=_run,
     configure=_options,
@@ -156,11 +174,15 @@ replay = Command(
         "lamina replay rebuild ledger             # lines that were lost or damaged, from the log",
         "lamina replay verify --json",
         "lamina replay trim --keep '2 GiB'",
+        "lamina replay rederive second --space alice --set llm.model=qwen3",
+        "lamina replay diff second --space alice   # gained, lost, changed, with the words they came from",
+        "lamina replay adopt second --space alice  # or: drop",
     ),
     outputs={
         "replay rebuild": Rebuilt,
         "replay rebuild ledger": Mended,
         "replay verify": Verified,
         "replay trim": TrimmedSpace,
+        **shadows.OUTPUTS,
     },
 )

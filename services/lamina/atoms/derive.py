@@ -43,9 +43,14 @@ _EMPTY = frozenset({"a", "an", "the", "also", "just", "so", "that", "then", "ver
 
 
 def extracted(work: Work, event: Event, recorded: Recorded, data: AtomsExtracted) -> None:
-    """Every input has its outcome; every atom that has a source left is new."""
-    turns = [turn for id in data.inputs if (turn := work.turn(id)) is not None and turn.outcome == WAITING]
+    """Every input has its outcome; every atom that has a source left is new. Made anew, they take the place of what
+    was made of their sources before."""
+    turns = [
+        turn for id in data.inputs if (turn := work.turn(id)) is not None and (turn.outcome == WAITING or data.again)
+    ]
     for turn in turns:
+        for id in strings(turn.atoms) if turn.outcome == EXTRACTED else ():
+            work.graph.remove(id, event.id)
         work.decided(turn, EXTRACTED, event.id)
     sources = {turn.id: turn for turn in turns}
     made = []

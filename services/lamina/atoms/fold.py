@@ -34,7 +34,7 @@ from lamina.times import micros
 
 __all__ = ["MAX_TEXT_CHARS", "TABLES", "VERSION", "State", "fold"]
 
-VERSION = 4
+VERSION = 5
 MAX_TEXT_CHARS = 64 * 1024
 """Of a longer turn its beginning is looked at."""
 MAX_TOOL_CHARS = 8_000
