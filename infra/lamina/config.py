@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct, field
 
 from lamina.errors import Denied, Invalid
+from lamina.knowledge import ATOM_TYPES
 
 MIB = 1024 * 1024
 _UNITS = {"kib": 1024, "mib": MIB, "gib": 1024 * MIB, "d": 86_400}
@@ -86,6 +87,19 @@ class LlmConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one space may use on one day (UTC); 0: no limit of its own."""
 
 
+class RetentionConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How long what was said is kept. What is older is forgotten once a day, with what was made of it alone."""
+
+    turns_days: int = 0
+    """Days after its arrival that a turn is kept; 0: for ever. Stated memories are always kept."""
+    results_days: int = 0
+    """The same for tool results and their references."""
+    pinned_sessions: tuple[str, ...] = ()
+    """Sessions of which everything is kept."""
+    pinned_types: tuple[str, ...] = ("instruction",)
+    """Types of atoms whose sources are kept as long as the atom stands."""
+
+
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that can be configured."""
 
@@ -95,6 +109,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     daemon: DaemonConfig = field(default_factory=DaemonConfig)
     embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
     llm: LlmConfig = field(default_factory=LlmConfig)
+    retention: RetentionConfig = field(default_factory=RetentionConfig)
 
 
 class Keep(Struct, frozen=True):
@@ -152,6 +167,11 @@ def _checked(config: Config) -> Config:
         raise Invalid(f"embedding.provider must be one of {', '.join(PROVIDERS)}, not {embedding.provider!r}")
     if embedding.provider == "endpoint" and not (embedding.base_url and embedding.model):
         raise Invalid("embedding.provider = 'endpoint' needs embedding.base_url and embedding.model")
+    unknown = set(config.retention.pinned_types) - set(ATOM_TYPES)
+    if unknown:
+        raise Invalid(
+            f"retention.pinned_types: {min(unknown)!r} is no type of atom; there are {', '.join(ATOM_TYPES)}"
+        )
     for name, url in (("embedding", embedding.base_url), ("llm", config.llm.base_url)):
         if url and not url.startswith(("http://", "https://")):
             raise Invalid(f"{name}.base_url must begin with http:// or https://, not {url!r}")
@@ -163,6 +183,8 @@ def _checked(config: Config) -> Config:
         ("embedding.tokens_per_day", embedding.tokens_per_day),
         ("llm.tokens_per_day", config.llm.tokens_per_day),
         ("llm.tokens_per_space", config.llm.tokens_per_space),
+        ("retention.turns_days", config.retention.turns_days),
+        ("retention.results_days", config.retention.results_days),
     ):
         if value < 0:
             raise Invalid(f"{key} must not be negative")

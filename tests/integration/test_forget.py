@@ -6,8 +6,10 @@ import asyncio
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from lamina import ids
@@ -20,6 +22,7 @@ from lamina.forget.run import forget, rest, resume, unfinished
 from lamina.home import Home
 from lamina.rebuild.home import connected
 from lamina.requests import Forget
+from lamina.runtime.embedcache import EmbedCache
 from lamina.runtime.spec import Made, Wanted
 from lamina.store import View
 from lamina.times import parse
@@ -199,6 +202,58 @@ async def test_a_whole_space_is_emptied(home: Home) -> None:
     root = home.spaces / SPACE
     assert [path.name for folder in ("refs", "canvas", "blobs") for path in (root / folder).glob("*")] == []
     assert (await verify(home, bus, [SPACE, "bob"])).findings == ()
+
+
+async def test_vectors_of_what_is_gone_are_dropped_to_the_last_byte(home: Home) -> None:
+    log = MemoryLog()
+    bus = MemoryBus(log)
+    await spoken(bus)
+    await folded(home, log)
+    view = view_file(home, SPACE, "vectors")
+    hashes = dict(rows(view, "SELECT id, hash FROM texts"))
+    vectors = np.arange(len(hashes) * 64, dtype=np.float32).reshape(len(hashes), 64) + 1
+    cache = EmbedCache(home.spaces / SPACE, "model")
+    await cache.open()
+    await cache.put(list(hashes.values()), vectors)
+    await cache.close()
+    before = dict(rows(cache.path, "SELECT hash, vector FROM vectors"))
+
+    done = await forget(home, bus, SPACE, Forget(sessions=("s1",)))
+
+    gone = {hash for id, hash in hashes.items() if id in done.ids} - set(
+        dict(rows(view, "SELECT hash, id FROM texts"))
+    )
+    assert done.vectors == len(gone) > 3
+    assert dict(rows(cache.path, "SELECT hash, vector FROM vectors")) == {
+        hash: vector for hash, vector in before.items() if hash not in gone
+    }
+    raw = b"".join(path.read_bytes() for path in cache.path.parent.iterdir())
+    assert not [hash for hash in gone if hash.encode() in raw or before[hash] in raw]
+
+
+async def test_a_repeated_import_brings_nothing_back(home: Home, tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    said = [f"zqxword{n} is what I said" for n in range(6)]
+    turns = [{"role": "user", "text": text, "session": "s", "turn_id": f"t{n}"} for n, text in enumerate(said)]
+    file.write_text("".join(json.dumps(turn) + "\n" for turn in turns), encoding="utf-8")
+    async with daemon(home), Memory.open(space="alice", home=home.path) as memory:
+        await imported(home, file)
+        await memory.forget(turn=["t1", "t4"])
+
+        done = await imported(home, file)
+
+        assert (done["turns"], done["known"], done["skipped"]) == (0, 4, {"forgotten on request": 2})
+        async with connected(home) as bus:
+            assert await traces(home, bus, ["zqxword1", "zqxword4"]) == []
+            assert await traces(home, bus, ["zqxword2"])
+
+
+async def imported(home: Home, file: Path) -> Any:
+    command = [sys.executable, "-m", "lamina.cli", "--home", str(home.path), "--space", "alice", "import", str(file)]
+    process = await asyncio.create_subprocess_exec(*command, "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    return json.loads(out)
 
 
 class Killed(BaseException):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -46,6 +46,20 @@ def check(request: Forget) -> None:
             raise Invalid("an empty text is in everything that was said; --all forgets all of it")
 
 
+class Chooses(Protocol):
+    """Whatever says what is to be forgotten: of events (with their blobs, where it `reads_texts`, and their arrival),
+    and of messages that are none. `missing` is what was asked for by name, and met nowhere."""
+
+    @property
+    def reads_texts(self) -> bool: ...
+
+    def __call__(self, event: Event, blobs: Mapping[str, bytes], at_us: int) -> bool: ...
+
+    def malformed(self, id: str, raw: bytes) -> bool: ...
+
+    def missing(self) -> list[str]: ...
+
+
 class Chooser:
     """Tells of one event after another whether a request means it. `also` are ids found elsewhere: of what atoms
     that match were made of."""
@@ -68,7 +82,7 @@ class Chooser:
         named = (*self._request.events, *self._request.turns, *self._request.nodes, *self._request.sessions)
         return [name for name in named if name not in self.met]
 
-    def __call__(self, event: Event, blobs: Mapping[str, bytes]) -> bool:
+    def __call__(self, event: Event, blobs: Mapping[str, bytes], at_us: int) -> bool:
         """Does the request mean this event, itself and not for what it was made of?"""
         if event.type not in SOURCES:
             return self._request.all or self._named(event.id, self._request.events)

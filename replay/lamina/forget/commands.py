@@ -21,35 +21,44 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def _run(context: Context, options: argparse.Namespace) -> int:
-    import asyncio
-
-    from lamina.forget.bar import shown
     from lamina.forget.chosen import check
-    from lamina.forget.run import forget, rest, unfinished
-    from lamina.rebuild.home import chosen_spaces, connected
+    from lamina.forget.run import unfinished
+    from lamina.rebuild.home import chosen_spaces
 
-    request = _request(options)
-    if not options.rest:
-        check(request)
+    if not (options.rest or options.expired):
+        check(_request(options))
     (space,) = chosen_spaces(context.home, [context.space])
-
-    async def run(request: Forget | None, told: Told) -> Receipt:
-        async with connected(context.home) as bus:
-            if request is None:
-                return await rest(context.home, bus, space, told)
-            return await forget(context.home, bus, space, request, told)
-
-    def done(request: Forget | None) -> Receipt:
-        with shown(context.err if context.err.isatty() else None) as told:
-            return asyncio.run(run(request, told))
-
-    if options.rest:
-        return _told(context, done(None))
-    if space not in unfinished(context.home) or options.dry_run:
-        found = done(_dry(request))
+    if not options.rest and (space not in unfinished(context.home) or options.dry_run):
+        found = _done(context, options, space, dry_run=True)
         if options.dry_run or not found.ids or not (options.yes or _agreed(context, found)):
             return _told(context, found)
-    return _told(context, done(request))
+    return _told(context, _done(context, options, space, dry_run=False))
+
+
+def _done(context: Context, options: argparse.Namespace, space: str, *, dry_run: bool) -> Receipt:
+    import asyncio
+    import time
+
+    from msgspec.structs import replace
+
+    from lamina.config import load
+    from lamina.forget.bar import shown
+    from lamina.forget.run import expire, forget, rest
+    from lamina.rebuild.home import connected
+
+    async def run(told: Told) -> Receipt:
+        home = context.home
+        async with connected(home) as bus:
+            if options.rest:
+                return await rest(home, bus, space, told)
+            if options.expired:
+                policy, now_us = load(home.config).retention, time.time_ns() // 1000
+                force = options.force or dry_run
+                return await expire(home, bus, space, policy, told, now_us=now_us, dry_run=dry_run, force=force)
+            return await forget(home, bus, space, replace(_request(options), dry_run=dry_run), told)
+
+    with shown(context.err if context.err.isatty() else None) as told:
+        return asyncio.run(run(told))
 
 
 def _request(options: argparse.Namespace) -> Forget:
@@ -64,12 +73,6 @@ def _request(options: argparse.Namespace) -> Forget:
         entities=tuple(options.entity),
         all=options.all,
     )
-
-
-def _dry(request: Forget) -> Forget:
-    from msgspec.structs import replace
-
-    return replace(request, dry_run=True)
 
 
 def _time(text: str, of_a_day: str) -> datetime:
@@ -156,11 +159,21 @@ def _options(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--all", action="store_true", help="everything in the space")
     what.add_argument(
+        "--expired",
+        action="store_true",
+        help="what is older than [retention] keeps it; the daemon does so daily",
+    )
+    what.add_argument(
         "--rest",
         action="store_true",
         help="do the rest of what was interrupted, and erase what was published again under a forgotten id",
     )
     parser.add_argument("--dry-run", action="store_true", help="tell what would go, and change nothing")
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="of --expired: even if that is more than 80 %% of what was said",
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask on a terminal")
 
 
@@ -180,6 +193,7 @@ forget = Command(
         'lamina forget --match "my old address"',
         'lamina forget --entity "김민수"',
         "lamina forget --between 2026-03-01 2026-03-31",
+        "lamina forget --expired --dry-run        # what the policy under [retention] lets go",
     ),
     outputs={"forget": Receipt},
 )

@@ -16,7 +16,7 @@ from lamina.bus import Bus, Message
 from lamina.bus import blobs as bus_blobs
 from lamina.errors import Forgotten, Invalid
 from lamina.events import AtomsExtracted, FileEdited, MemoryForgotten, ToolReturned
-from lamina.forget.chosen import MALFORMED, SOURCES, TOMBSTONE, Chooser
+from lamina.forget.chosen import MALFORMED, SOURCES, TOMBSTONE, Chooses
 from lamina.forget.closure import Closure
 from lamina.forget.pieces import Pieces
 from lamina.runtime import reading
@@ -61,7 +61,7 @@ async def tombstones(bus: Bus, root: Path) -> set[str]:
     return found
 
 
-async def plan(bus: Bus, root: Path, chooser: Chooser | None, told: Told) -> Plan:
+async def plan(bus: Bus, root: Path, chooser: Chooses | None, told: Told) -> Plan:
     """Read all of the space at `root`. Without a chooser nothing is meant but what is forgotten already."""
     made = Plan()
     known = await tombstones(bus, root)
@@ -122,13 +122,13 @@ def _derived(recorded: Recorded, gone: set[str]) -> list[str]:
 
 
 def _is_gone(
-    recorded: Recorded, closure: Closure, chooser: Chooser | None, texts: Mapping[str, bytes], *, quotes: bool
+    recorded: Recorded, closure: Closure, chooser: Chooses | None, texts: Mapping[str, bytes], *, quotes: bool
 ) -> bool:
     event = recorded.event
     if event is not None:
         if event.type == TOMBSTONE:
             return False
-        chosen = chooser is not None and chooser(event, texts)
+        chosen = chooser is not None and chooser(event, texts, recorded.at_us)
         return closure.tell(event, chosen or quotes)
     if recorded.id in closure.gone or (chooser is not None and chooser.malformed(recorded.id, recorded.raw)):
         closure.gone.add(recorded.id)

@@ -17,14 +17,16 @@ from msgspec import Struct, field
 
 from lamina import events, ids
 from lamina.bus import Bus, Outgoing
+from lamina.config import RetentionConfig
 from lamina.errors import Busy, Conflict, Invalid
 from lamina.events import MemoryForgotten
 from lamina.forget import anew, erase
-from lamina.forget.chosen import Chooser
+from lamina.forget.chosen import Chooser, Chooses
 from lamina.forget.entities import made_of
 from lamina.forget.pieces import Pieces
 from lamina.forget.plan import Plan, Told, plan, spare
 from lamina.forget.proof import Proof, prove
+from lamina.forget.retention import GUARD, Expired, pinned
 from lamina.home import Home, Lock
 from lamina.log import get_logger
 from lamina.records import Receipt
@@ -66,23 +68,61 @@ async def forget(home: Home, bus: Bus, space: str, request: Forget, told: Told =
     `Invalid` for a request that is none, or that names what is not there. `Busy` while another process forgets.
     """
     chooser = Chooser(request, await asyncio.to_thread(made_of, home.spaces / space, request))
+    return await _chosen(home, bus, space, chooser, told, dry_run=request.dry_run)
+
+
+async def expire(
+    home: Home,
+    bus: Bus,
+    space: str,
+    policy: RetentionConfig,
+    told: Told = lambda *_: None,
+    *,
+    now_us: int,
+    dry_run: bool = False,
+    force: bool = False,
+) -> Receipt:
+    """Forget what the policy lets go in a space (a token). `Conflict`, and nothing is changed, where that is more
+    than 80 % of what was said there, unless `force` says so."""
+    kept = await asyncio.to_thread(pinned, home.spaces / space, policy)
+    most = 1.0 if force else GUARD
+    return await _chosen(home, bus, space, Expired(policy, kept, now_us), told, dry_run=dry_run, most=most)
+
+
+async def _chosen(
+    home: Home, bus: Bus, space: str, chooser: Chooses, told: Told, *, dry_run: bool, most: float = 1.0
+) -> Receipt:
     start = time.monotonic()
+    root = home.spaces / space
     async with _alone(home, space):
-        finished = None if request.dry_run else await _finished(home, bus, space, told)
-        if not request.dry_run:
-            write_atomic(home.spaces / space / FORGETTING_FILE, b"")
-        found = await plan(bus, home.spaces / space, chooser, told)
-        if not request.dry_run and not found.new:
-            _ended(home.spaces / space)
+        finished = None if dry_run else await _finished(home, bus, space, told)
+        if not dry_run:
+            write_atomic(root / FORGETTING_FILE, b"")
+        found = await plan(bus, root, chooser, told)
+        refused = _refused(space, found, most)
+        if not dry_run and (refused or not found.new):
+            _ended(root)
         if finished is not None and not found.new:
             return finished  # most likely this very request, interrupted
-        if found.missing:
-            raise Invalid(
-                f"nothing in space {ids.untoken(space)!r} is called {found.missing[0]!r}; nothing was changed"
-            )
-        if request.dry_run or not found.new:
-            return _receipt(space, found, _Done(new=found.new), start, dry_run=request.dry_run)
+        if refused is not None:
+            raise refused
+        if dry_run or not found.new:
+            return _receipt(space, found, _Done(new=found.new), start, dry_run=dry_run)
         return await _through(home, bus, space, found, told, start)
+
+
+def _refused(space: str, found: Plan, most: float) -> Invalid | Conflict | None:
+    """Why nothing of it is done."""
+    if found.missing:
+        name = ids.untoken(space)
+        return Invalid(f"nothing in space {name!r} is called {found.missing[0]!r}; nothing was changed")
+    going = sum(found.count(sources=True).values())
+    if going > most * found.said:
+        share = f"{going:,} of {found.said:,} events of space {ids.untoken(space)!r}"
+        return Conflict(
+            f"the policy would erase {share}, more than {most:.0%}: look at it with --dry-run, then --force"
+        )
+    return None
 
 
 async def rest(home: Home, bus: Bus, space: str, told: Told = lambda *_: None) -> Receipt:
