@@ -114,5 +114,7 @@ async def test_recall_says_where_situations_cannot_be_read(home: Home) -> None:
         hits = await memory.recall("orders", layers=["l2"])
         both = await memory.recall("orders", layers=["l0", "l2"])
 
-    assert (hits.status, [part.part for part in hits.degraded]) == ("none", ["scenarios"])
-    assert (both.status, [part.part for part in both.degraded]) == ("found", ["scenarios"])
+    assert hits.status == "none"
+    assert both.status == "found"
+    assert "scenarios" in [part.part for part in hits.degraded]
+    assert "scenarios" in [part.part for part in both.degraded]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import re
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +13,9 @@ import msgspec
 from msgspec import Struct
 
 from lamina import events, times
+from lamina.atoms.act import BuiltinAct
+from lamina.atoms.builtin import VERSION as RULES
+from lamina.atoms.builtin import extract
 from lamina.bus.memory import MemoryBus
 from lamina.events import AtomsExtracted, ScenarioEdited, ScenariosArranged, TurnRecorded
 from lamina.home import Home
@@ -45,13 +50,39 @@ class ScenariosBench(AtomsBench):
         async with running(atoms, scenarios):
             await self.settled(atoms)
 
-            def quiet() -> bool:
-                if applied(where, "alice", "scenarios") < self.log.last_seq:
-                    return False
-                scenarios.decider.stop_waiting()
-                return not self.waiting(where).pending or scenarios.decider.due.get("alice", 0) > self.clock()
+            await until(lambda: self.quiet(scenarios, where))
 
-            await until(quiet)
+    def quiet(self, scenarios: Worker[State], home: Home) -> bool:
+        """Is all of the log folded, and nothing due now?"""
+        if applied(home, "alice", "scenarios") < self.log.last_seq:
+            return False
+        scenarios.decider.stop_waiting()
+        return not self.waiting(home).pending or scenarios.decider.due.get("alice", 0) > self.clock()
+
+    async def through(self, turns: Sequence[tuple[str, str, int]]) -> None:
+        """A whole log through the built-in extractor and into scenarios, one service after the other."""
+        last = ""
+        for n, (session, text, at_s) in enumerate(turns):
+            if last and session != last:
+                await self.end(last)
+            at_us = START_US + at_s * 1_000_000
+            await self.publish(TurnRecorded(role="user", text=text), id=f"t{n}", session=session, at_us=at_us)
+            last = session
+        await self.end(last)
+        rules = BuiltinAct(extract, name="builtin", version=RULES)
+        atoms = self.worker(rules)
+        async with running(atoms):
+            await self.settled(atoms)
+        reader, scenarios = self.worker(rules), self.scenarios()
+        async with running(reader, scenarios):
+            await until(lambda: self.quiet(scenarios, self.home), patience_s=600)
+
+    async def replayed(self, home: Home) -> None:
+        """The same log folded into another home; nothing is decided."""
+        workers = self.worker(home=home), self.scenarios(home)
+        async with running(*workers):
+            for service in ("atoms", "scenarios"):
+                await until(lambda: applied(home, "alice", service) >= self.log.last_seq)  # noqa: B023 - awaited here
 
     def waiting(self, home: Home | None = None) -> State:
         found = self.seen("SELECT value FROM meta WHERE key = 'state'", home=home)
@@ -187,3 +218,51 @@ class Sim:
         for key, text in self.rows(f"SELECT {column}, a.text FROM atoms a JOIN episodes e ON e.id = a.episode"):
             found.setdefault(key, set()).add(text)
         return {frozenset(texts) for texts in found.values()}
+
+
+_DIARY = (
+    "I moved the {thing} database to {tool} today.",
+    "My {animal} only eats {food}.",
+    "Always answer me in {language}.",
+    "I decided to visit {place} with my sister next month.",
+    "나는 {place}에서 {thing} 프로젝트를 시작했다.",
+    "我今天在{place}吃了{food}。",
+    "昨日{place}で{food}を食べました。",
+    "I need to write the {thing} report by Friday.",
+)
+_WORDS = {
+    "thing": ("orders", "billing", "search", "payments", "catalogue", "warehouse"),
+    "tool": ("PostgreSQL", "SQLite", "DuckDB", "Redis"),
+    "animal": ("cat Momo", "dog Rex", "parrot Kiwi"),
+    "food": ("tuna", "rice", "mango", "김치", "拉面", "寿司"),
+    "language": ("Korean", "English", "Japanese"),
+    "place": ("Busan", "Kyoto", "Berlin", "上海", "서울"),
+}
+
+
+def diary(turns: int) -> list[tuple[str, str, int]]:
+    """(session, text, seconds since the start) of a made-up year, always the same."""
+    chance = random.Random(11)
+    found = []
+    for n in range(turns):
+        words = {name: chance.choice(choices) for name, choices in _WORDS.items()}
+        session = n // 6
+        found.append((f"s{session}", chance.choice(_DIARY).format(**words), session * 40_000 + n % 6 * 45))
+    return found
+
+
+def derived(home: Home) -> dict[str, Any]:
+    """What atoms and scenarios left of the space, and every file: without the times and durations of decisions, and
+    without the ledger, which nobody kept here."""
+    found: dict[str, Any] = {}
+    for name, untold in (("atoms", {"at_us", "duration_ms", "known_us"}), ("scenarios", {"at_us"})):
+        path = view_file(home, "alice", name)
+        for (table,) in rows(path, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"):
+            if table.startswith(("atoms_fts", "meta", "sqlite_")):
+                continue
+            columns = [row[0] for row in rows(path, f"SELECT name FROM pragma_table_info('{table}')")]
+            kept = ", ".join(f'"{column}"' for column in columns if column not in untold)
+            found[f"{name}.{table}"] = sorted(rows(path, f"SELECT {kept} FROM {table}"), key=repr)
+    for file in sorted((home.spaces / "alice" / "scenarios").glob("*.md")):
+        found[file.name] = file.read_text(encoding="utf-8")
+    return found

@@ -181,9 +181,9 @@ async def running(*workers: Worker[Any]) -> AsyncIterator[None]:
                 worker.stop()
 
 
-async def until(condition: Callable[[], object]) -> None:
-    """Look every 10 ms until `condition` is met; a test that waits in vain fails after 10 s."""
-    async with asyncio.timeout(WAIT_S):
+async def until(condition: Callable[[], object], *, patience_s: float = WAIT_S) -> None:
+    """Look every 10 ms until `condition` is met; a test that waits in vain fails, as a rule after 10 s."""
+    async with asyncio.timeout(patience_s):
         while True:
             found = condition()
             if await found if isinstance(found, Awaitable) else found:

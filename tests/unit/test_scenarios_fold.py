@@ -81,17 +81,26 @@ def test_what_comes_later_may_divide_a_session_that_was_whole() -> None:
     assert len(sim.episodes()) == 3
 
 
-def test_a_word_that_becomes_common_holds_nothing_together() -> None:
-    pair = (Said("gamma apple pear", 0, "x"), Said("gamma plum cherry", 2 * DAY_S, "y"))
-    others = tuple(Said(f"gamma w{n}a w{n}b", 200 * DAY_S + n * 40 * DAY_S, f"s{n}") for n in range(6))
-    few, many = learned(*pair), learned(*pair)
-    many.learn(*others)
-    many.arrange_all()
-    at_once = learned(*pair, *others)
+def test_a_word_of_many_episodes_lately_tells_less() -> None:
+    pair = (Said("gamma apple pear", 20 * DAY_S, "x"), Said("gamma plum cherry", 22 * DAY_S, "y"))
+    others = tuple(Said(f"gamma w{n}a w{n}b", n * DAY_S, f"s{n}") for n in range(0, 20, 3))
+    alone = learned(*pair)
+    late = learned(*pair)
+    late.learn(*others)
+    late.arrange_all()
 
-    assert len(few.groups()) == 1
-    assert len(many.groups()) == 8
-    assert many.groups() == at_once.groups()
+    assert len(alone.groups()) == 1
+    assert frozenset(one.text for one in pair) not in late.groups()
+    assert late.groups() == learned(*others, *pair).groups()
+
+
+def test_what_hangs_together_is_not_torn_apart_by_what_comes_later() -> None:
+    pair = (Said("gamma apple pear", 0, "x"), Said("gamma plum cherry", 2 * DAY_S, "y"))
+    sim = learned(*pair)
+    sim.learn(*(Said(f"gamma w{n}a w{n}b", 3 * DAY_S + n * HOUR_S, f"s{n}") for n in range(50)))
+    sim.arrange_all()
+
+    assert any(frozenset(one.text for one in pair) <= group for group in sim.groups())
 
 
 def test_who_speaks_and_numbers_tell_nothing() -> None:
@@ -296,7 +305,7 @@ def test_what_is_forgotten_is_gone_from_rows_files_and_names_at_once() -> None:
     sim = learned(*CATS, *MIGRATION)
     sources = [f"turn {one.session} {one.time_s} {one.text}" for one in CATS[:1]]
     sim.fold(MemoryForgotten(ids=tuple(sources)))
-    held = " ".join(map(str, sim.rows("SELECT * FROM atoms") + sim.rows("SELECT * FROM words")))
+    held = " ".join(map(str, sim.rows("SELECT * FROM atoms") + sim.rows("SELECT * FROM holds")))
 
     assert "tuna" not in " ".join(data.decode() for data in sim.files.values())
     assert "tuna" not in " ".join(sim.files)
@@ -363,3 +372,56 @@ def test_a_task_that_is_not_done_is_an_open_question() -> None:
     (text,) = (data.decode() for data in sim.files.values())
 
     assert "## Open questions\n\n- [ ] add an index to orders [" in text
+
+
+# many episodes
+
+MONTH_S = 30 * DAY_S
+
+
+def long_story(months: int, a_month: int = 8) -> list[Said]:
+    """One project, day after day, that goes on for months."""
+    days = [month * MONTH_S + day * 3 * DAY_S for month in range(months) for day in range(a_month)]
+    return [Said(f"deploy pipeline step{n} fix{n}", at_s, f"s{n}", "alpha") for n, at_s in enumerate(days)]
+
+
+def test_a_scenario_of_many_episodes_has_a_file_for_each_month_and_loses_nothing() -> None:
+    said = long_story(5)
+    sim = Sim()
+    for one in said:
+        sim.learn(one)
+        sim.arrange_all()
+    (row,) = sim.rows("SELECT slug, parts FROM scenarios WHERE status <> 'merged'")
+    main = f"scenarios/{row[0]}.md"
+    parts = sorted(set(sim.files) - {main})
+    everything = "".join(data.decode() for data in sim.files.values())
+
+    assert len(parts) >= 3
+    assert all(path.startswith(f"scenarios/{row[0]}--20") for path in parts)
+    assert all(f"fix{n} " in everything for n in range(len(said)))
+    assert all(path in sim.files[main].decode() for path in parts)
+    at_once = learned(*said)
+    assert {path.split("--")[-1] for path in at_once.files} == {path.split("--")[-1] for path in sim.files} | set()
+
+
+def test_what_changes_in_an_old_month_is_written_there_alone() -> None:
+    said = long_story(5)
+    sim = learned(*said)
+    before = dict(sim.files)
+    old = said[1]
+    target = sim.rows("SELECT id FROM atoms WHERE text = ?", old.text)[0]
+    sim.fold(MemoryCorrected(target=target, text="deploy pipeline goes by hand"))
+    sim.standing[old.text] = "superseded"
+    sim.arrange_all()
+    changed = {path for path in sim.files if sim.files[path] != before.get(path)}
+
+    assert len(changed) == 2, "its month, and the file of the whole"
+    assert all("goes by hand" in sim.files[path].decode() for path in changed if "--" in path)
+
+    path = next(path for path in changed if "--" in path)
+    fact = next(line for line in sim.files[path].decode().splitlines() if "goes by hand" in line)
+    sim.fold(ScenarioEdited(path=path, removed=(fact,), added=()))
+    assert "goes by hand" not in sim.files[path].decode().split("## Facts")[1]
+
+    sim.fold(MemoryForgotten(ids=tuple(f"turn {one.session} {one.time_s} {one.text}" for one in said)))
+    assert sim.files.keys() <= {path, next(iter(changed - {path}))}

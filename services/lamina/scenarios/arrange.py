@@ -10,7 +10,6 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
-from functools import cmp_to_key
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +17,7 @@ from msgspec.structs import replace
 from lamina.ids import derived_id
 from lamina.knowledge import Episode, ScenarioOperation, ScenarioVerb
 from lamina.scenarios import grouping
-from lamina.scenarios.grouping import COMMON, ENOUGH, Link, before, weight
+from lamina.scenarios.grouping import ENOUGH, KEY, LATELY_US, Link, before, weight
 from lamina.scenarios.space import Space, of_a_day
 from lamina.scenarios.tables import AtomRow, EpisodeRow, strings
 
@@ -40,7 +39,7 @@ def arrange(
     links = _linked(space, touched)
     scenarios = _Scenarios(space)
     scenarios.settle(links)
-    kept = sorted(space.changed.values(), key=_KEY)
+    kept = sorted(space.changed.values(), key=KEY)
     return Arranged(
         tuple(
             Episode(
@@ -51,13 +50,6 @@ def arrange(
         tuple(sorted(space.gone)),
         scenarios.operations(links),
     )
-
-
-def _compare(one: EpisodeRow, other: EpisodeRow) -> int:
-    return -1 if before(one, other) else 1
-
-
-_KEY = cmp_to_key(_compare)
 
 
 # episodes
@@ -149,49 +141,42 @@ def _linked(space: Space, touched: Sequence[str]) -> dict[str, Link]:
 
 
 def _affected(space: Space) -> list[str]:
+    """The episodes that are new or changed, those that went on from one, and those that begin after one and may go on
+    from it by a word, or by their project; or whose candidates are others because of it."""
     changed, gone = list(space.changed.values()), list(space.gone.values())
+    was = [stored for one in changed if (stored := space.stored(one.id)) is not None]
     found: dict[str, None] = dict.fromkeys(one.id for one in changed)
-    was = {one.id: stored for one in changed if (stored := space.stored(one.id)) is not None}
-    for one in (*was.values(), *gone):
+    for one in (*was, *gone):
         found |= dict.fromkeys(space.stored_children(one.id))
-    words: dict[str, None] = {}
-    for one in (*changed, *was.values(), *gone):
-        words |= dict.fromkeys(space.words(one))
-    for word in words:
-        then, now = space.holding_before(word), space.holding(word)
-        if weight(len(then)) != weight(len(now)):
-            found |= dict.fromkeys(sorted(one for one in (*then, *now) if space.get(one) is not None))
-    for one in changed:
-        first = min(one, was.get(one.id, one), key=_KEY)
-        for word in space.words(one):
-            later = space.holding(word)
-            if len(later) <= COMMON:
-                for id in sorted(later):
-                    episode = space.get(id) if id not in found else None
-                    if episode is not None and before(first, episode):
-                        found[id] = None
+    for one in (*changed, *was, *gone):
+        for word in strings(one.held):
+            found |= dict.fromkeys(other.id for other in space.after(word, one))
+        following = space.neighbour(one, earlier=False)
+        if following is not None:
+            found[following.id] = None
     return list(found)
 
 
 def _link(space: Space, episode: EpisodeRow) -> Link:
     """The earlier episode that it goes on from most; of two alike the later one."""
-    shared: Counter[str] = Counter()
-    number: Counter[str] = Counter()
-    for word in sorted(space.words(episode)):
-        holding = space.holding(word)
-        worth = weight(len(holding))
-        if worth:
-            shared.update(dict.fromkeys(holding, worth))
-            number.update(holding)
+    shared: dict[str, list[float]] = {}
+    candidates: dict[str, EpisodeRow] = {}
+    for word in strings(episode.held):
+        holding = space.before(word, episode)
+        worth = weight(sum(episode.first_us - other.first_us <= LATELY_US for other in holding))
+        for other in holding if worth else ():
+            candidates[other.id] = other
+            shared.setdefault(other.id, []).append(worth)
+    same = space.neighbour(episode, earlier=True)
+    if same is not None:
+        candidates[same.id] = same
     best, best_row = Link(), None
-    for id, value in shared.items():
-        other = space.get(id)
-        if id == episode.id or other is None or not before(other, episode):
-            continue
-        worth = grouping.score(episode, other, value)
+    for id, other in candidates.items():
+        words = shared.get(id, [])
+        worth = grouping.score(episode, other, sum(words))
         better = worth > best.score or (worth == best.score and best_row is not None and before(best_row, other))
         if worth >= ENOUGH and better:
-            best, best_row = Link(id, worth, number[id]), other
+            best, best_row = Link(id, worth, len(words)), other
     return best
 
 
@@ -216,7 +201,7 @@ class _Scenarios:
 
     def settle(self, links: dict[str, Link]) -> None:
         moved = [row for id in links if (row := self._space.get(id)) is not None]
-        for row in sorted(moved, key=_KEY):  # what it goes on from is earlier, and settled before it
+        for row in sorted(moved, key=KEY):  # what it goes on from is earlier, and settled before it
             if row.parent:
                 self._place(row.id, self.of(row.parent))
             else:
@@ -280,13 +265,13 @@ class _Scenarios:
             verb: ScenarioVerb = "create" if begins and not was else "split" if begins else "assign"
             if was and not begins:
                 verb = "merge" if was in emptied else "move"
-            first = min(rows, key=_KEY)
+            first = min(rows, key=KEY)
             made.append(
                 ScenarioOperation(
                     verb=verb,
                     scenario=scenario,
                     target=was,
-                    episodes=tuple(row.id for row in sorted(rows, key=_KEY)),
+                    episodes=tuple(row.id for row in sorted(rows, key=KEY)),
                     reason=_reason(first, links.get(first.id)),
                 )
             )

@@ -47,12 +47,12 @@ from lamina.scenarios.tables import (
     put,
     strings,
 )
-from lamina.scenarios.work import FOLDER, Work
+from lamina.scenarios.work import FOLDER, PART, Work
 from lamina.times import micros
 
 __all__ = ["TABLES", "VERSION", "State", "fold"]
 
-VERSION = 2
+VERSION = 3
 CORRECTION_PRIORITY = 90
 
 
@@ -188,6 +188,7 @@ def _forgotten(work: Work, event: Event, recorded: Recorded, data: MemoryForgott
         if scenario is not None:
             kept = by_hand.forgotten(by_hand.read(scenario.edits), ids)
             work.put_scenario(replace(scenario, edits=json(kept)))
+            work.rewritten.add(scenario.id)
             work.others.append(Drop("edited", (id,)))
     work.pending(event.id, FORGOTTEN, recorded.at_us, urgent=True, episodes=episodes)
 
@@ -261,6 +262,7 @@ def _merged(work: Work, gone: str, into: str) -> None:
     if old is not None and new is not None and not strings(old.episodes):
         kept = by_hand.united(by_hand.read(new.edits), by_hand.read(old.edits))
         work.put_scenario(replace(new, edits=json(kept)))
+        work.rewritten.add(into)
         work.put_scenario(replace(old, merged=into))
 
 
@@ -296,12 +298,13 @@ def _edited(work: Work, event: Event, recorded: Recorded, data: ScenarioEdited) 
     """What a person wrote into a scenario's file holds from now on; of a file that there is not, nothing is kept."""
     name = data.path.removeprefix(f"{FOLDER}/").removesuffix(".md")
     try:
-        scenario = work.by_slug(untoken(name)) if data.path == f"{FOLDER}/{name}.md" else None
+        scenario = work.by_slug(untoken(name.split(PART)[0])) if data.path == f"{FOLDER}/{name}.md" else None
     except Invalid:
         return
     if scenario is not None:
         kept = by_hand.edited(by_hand.read(scenario.edits), event.id, data)
         work.put_scenario(replace(scenario, edits=json(kept)))
+        work.rewritten.add(scenario.id)
         work.others.append(Put("edited", (event.id, scenario.id)))
 
 

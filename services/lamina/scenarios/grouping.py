@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import cmp_to_key
 
 from msgspec import Struct
 
 from lamina.scenarios.tables import AtomRow, EpisodeRow, json, strings
 from lamina.text import terms
 
-RULES = "1"
+RULES = "2"
 """Raised when these rules change: it stands in every decision."""
 HOUR_US = 3_600_000_000
 DAY_US = 24 * HOUR_US
@@ -24,14 +25,16 @@ GAP_US = HOUR_US // 6
 ENOUGH = 0.12
 """The least score by which an episode goes on from another."""
 COMMON = 32
-"""A word in more episodes than this tells nothing."""
-_WEIGHTS = ((4, 1.0), (16, 0.5), (COMMON, 0.25))
-"""A word in at most so many episodes counts so much: in steps, so that one more episode seldom changes others."""
+"""A word that stood in so many of the episodes just before tells nothing; no more of them are looked at."""
+LATELY_US = 30 * DAY_US
+_WEIGHTS = ((4, 1.0), (16, 0.5), (COMMON - 1, 0.25))
+"""A word that stood in at most so many episodes lately counts so much."""
 FLOOR = 0.3
 """Of the score, what time never takes."""
 NEAR = 4.0
 """What is minutes away counts so much more."""
-SAME_PROJECT = 0.15
+SAME_PROJECT = 0.2
+"""Of a project, what follows within a day or two goes on from what was before by that alone."""
 MOST_WORDS = 64
 """Of an atom."""
 DIGITS = 9
@@ -55,7 +58,8 @@ def telling(text: str, subject: str = "") -> frozenset[str]:
 
 
 def weight(episodes: int) -> float:
-    """What a word counts that stands in so many episodes."""
+    """What a word counts that stood in so many episodes lately: of what came after nothing is asked, so that what
+    once hung together is not torn apart by it."""
     return next((value for most, value in _WEIGHTS if episodes <= most), 0.0)
 
 
@@ -93,12 +97,21 @@ def episode(id: str, atoms: Sequence[AtomRow]) -> EpisodeRow:
         last_us=max(atom.time_us for atom in atoms),
         tie=tie(atoms[0]),
         words=len(words),
+        held=json(sorted(words)),
     )
 
 
 def before(one: EpisodeRow, other: EpisodeRow) -> bool:
     """Does the first begin earlier? An order without ties."""
     return (one.first_us, one.tie, one.id) < (other.first_us, other.tie, other.id)
+
+
+def _compare(one: EpisodeRow, other: EpisodeRow) -> int:
+    return -1 if before(one, other) else 1
+
+
+KEY = cmp_to_key(_compare)
+"""Sorts episodes in the order in which they begin."""
 
 
 def score(later: EpisodeRow, earlier: EpisodeRow, shared: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -29,18 +29,40 @@ MARK_CHARS = 8
 _SLUG_WORD = re.compile(r"[a-z0-9]+")
 
 
-class Members(Struct, frozen=True):
-    """What a scenario is made of: its episodes and their atoms, in the order of time."""
+class Digest(Struct, frozen=True, array_like=True):
+    """What a scenario is told of an episode without its atoms: how many there are and hold, how often they were said,
+    the most central one with its words, and which are open."""
 
-    episodes: tuple[tuple[EpisodeRow, tuple[AtomRow, ...]], ...]
+    atoms: int = 0
+    facts: int = 0
+    mentions: int = 0
+    lead: str = ""
+    subject: str = ""
+    text: str = ""
+    open: tuple[str, ...] = ()
 
-    @property
-    def atoms(self) -> list[AtomRow]:
-        return sorted((atom for _, atoms in self.episodes for atom in atoms), key=order)
 
-    @property
-    def holding(self) -> list[AtomRow]:
-        return [atom for atom in self.atoms if atom.status in HOLDS]
+class Section(Struct, frozen=True):
+    """An episode with its digest, and its atoms where they are shown."""
+
+    episode: EpisodeRow
+    digest: Digest
+    atoms: tuple[AtomRow, ...] = ()
+
+
+def digest(atoms: Sequence[AtomRow]) -> Digest:
+    """The digest of an episode of these atoms."""
+    holding = [atom for atom in atoms if atom.status in HOLDS]
+    lead = next(iter(_central(holding or atoms)), None)
+    return Digest(
+        atoms=len(atoms),
+        facts=len(holding),
+        mentions=sum(atom.count for atom in holding),
+        lead=lead.id if lead is not None else "",
+        subject=lead.subject if lead is not None else "",
+        text=lead.text if lead is not None else "",
+        open=tuple(atom.id for atom in atoms if is_open(atom)),
+    )
 
 
 def mark(id: str) -> str:
@@ -48,37 +70,41 @@ def mark(id: str) -> str:
     return id[:MARK_CHARS]
 
 
-def central(atoms: Sequence[AtomRow]) -> list[AtomRow]:
+def _central(atoms: Sequence[AtomRow]) -> list[AtomRow]:
     """The atoms, those first whose words most of the others have too; of two alike the earlier."""
-    words = {atom.id: telling(atom.text, atom.subject) for atom in atoms}
-    often = Counter(word for held in words.values() for word in held)
-
-    def worth(atom: AtomRow) -> float:
-        held = words[atom.id]
-        return round(sum(often[word] - 1 for word in held) / math.sqrt(len(held) or 1), 6)
-
-    return sorted(atoms, key=lambda atom: (-worth(atom), order(atom)))
+    ranks = _ranks([(atom.text, atom.subject) for atom in atoms])
+    return [atoms[at] for at in sorted(range(len(atoms)), key=lambda at: (-ranks[at], order(atoms[at])))]
 
 
-def said(atom: AtomRow) -> str:
+def _ranks(texts: Sequence[tuple[str, str]]) -> list[float]:
+    words = [telling(text, subject) for text, subject in texts]
+    often = Counter(word for held in words for word in held)
+    return [round(sum(often[word] - 1 for word in held) / math.sqrt(len(held) or 1), 6) for held in words]
+
+
+def said(text: str, subject: str) -> str:
     """The words of an atom without who said it."""
-    start = f"{atom.subject}: "
-    told = (
-        atom.text[len(start) :] if atom.subject and atom.text.casefold().startswith(start.casefold()) else atom.text
-    )
+    start = f"{subject}: "
+    told = text[len(start) :] if subject and text.casefold().startswith(start.casefold()) else text
     return told[:1].upper() + told[1:] if told.split(" ", 1)[0].isalpha() else told
 
 
-def title(members: Members) -> str:
-    """The words of the most central fact that holds."""
-    first = central(members.holding or members.atoms)[:1]
-    return one_line(said(first[0]), TITLE_CHARS) if first else ""
-
-
-def summary(members: Members) -> str:
-    """The most central facts that hold, in the order of time."""
-    facts = sorted(central(members.holding)[:SUMMARY_FACTS], key=order)
-    return " ".join(_sentence(one_line(said(atom), SUMMARY_CHARS)) for atom in facts)
+def about(sections: Sequence[Section]) -> tuple[str, str]:
+    """Title and summary: of one episode its most central facts, of several those of their leads."""
+    if len(sections) == 1:
+        atoms = sections[0].atoms
+        holding = [atom for atom in atoms if atom.status in HOLDS]
+        best = [(order(atom), said(atom.text, atom.subject)) for atom in _central(holding or atoms)]
+        facts = best if holding else []
+    else:
+        leads = [one for one in sections if one.digest.facts] or list(sections)
+        ranks = _ranks([(one.digest.text, one.digest.subject) for one in leads])
+        by_rank = sorted(range(len(leads)), key=lambda at: (-ranks[at], at))
+        best = [((at, "", ""), said(leads[at].digest.text, leads[at].digest.subject)) for at in by_rank]
+        facts = best if leads[0].digest.facts else []
+    title = one_line(best[0][1], TITLE_CHARS) if best else ""
+    summary = [_sentence(one_line(text, SUMMARY_CHARS)) for _, text in sorted(facts[:SUMMARY_FACTS])]
+    return title, " ".join(summary)
 
 
 def slug(title: str, first_us: int) -> str:
@@ -88,30 +114,53 @@ def slug(title: str, first_us: int) -> str:
     return name if sum(word.isalpha() for word in words) >= 2 else day(first_us)
 
 
-def fits(slug: str, members: Members, title: str) -> bool:
+def fits(slug: str, texts: Iterable[str]) -> bool:
     """Does every word of a file's name still stand in what is left of the scenario?"""
-    texts = [title, *(atom.text for atom in members.atoms)]
     there = {word for text in texts for word in _SLUG_WORD.findall(text.casefold())}
     return all(word in there or not word.isalpha() for word in slug.split("-")[:-1])
 
 
-def document(scenario: ScenarioRow, members: Members, edits: Edits) -> str:
-    """The file of a scenario."""
+def document(
+    scenario: ScenarioRow,
+    sections: Sequence[Section],
+    parts: Sequence[tuple[str, str, Sequence[Section]]],
+    tasks: Sequence[AtomRow],
+    edits: Edits,
+) -> str:
+    """The file of a scenario: its last sections whole; of each month before, in `parts` with its file, one line."""
+    shown = _shown(sections, edits)
     hidden = frozenset(edits.hidden)
-    shown = [
-        (episode, [atom for atom in atoms if mark(atom.id) not in hidden]) for episode, atoms in members.episodes
-    ]
-    every = [atom for _, atoms in shown for atom in atoms]
-    parts = [
+    moments = [_moment(one, edits) for one in shown if one.atoms]
+    return _joined(
         _front(scenario),
         f"# {line(scenario.title)}\n",
         f"{line(scenario.summary)}\n" if scenario.summary else "",
-        _notes(edits),
+        _list("Notes by hand", [line(text) for _, text in edits.notes]),
         _facts(shown, edits),
-        _list("Open questions", [_item(atom, edits, "[ ] ") for atom in every if _open(atom)]),
-        _list("Timeline", [_moment(episode, atoms, edits) for episode, atoms in shown if atoms]),
-        _list("No longer so", [_past(atom) for atom in every if atom.status == "superseded"]),
+        _list("Open questions", [_item(atom, edits, "[ ] ") for atom in tasks if mark(atom.id) not in hidden]),
+        _list("Timeline", [*(_month(month, name, held) for month, name, held in parts), *moments]),
+        _list("No longer so", _past(shown)),
+    )
+
+
+def part(scenario: ScenarioRow, month: str, sections: Sequence[Section], edits: Edits) -> str:
+    """The file of a month of a scenario that has many episodes."""
+    shown = _shown(sections, edits)
+    fields = {"scenario": scenario.id, "month": month}
+    front = "\n".join(["---", *(f"{key}: {_quoted(value)}" for key, value in fields.items()), "---", ""])
+    title = f"# {line(scenario.title)} · {month}\n"
+    return _joined(front, title, _facts(shown, edits), _list("No longer so", _past(shown)))
+
+
+def _shown(sections: Sequence[Section], edits: Edits) -> list[Section]:
+    hidden = frozenset(edits.hidden)
+    return [
+        Section(one.episode, one.digest, tuple(atom for atom in one.atoms if mark(atom.id) not in hidden))
+        for one in sections
     ]
+
+
+def _joined(*parts: str) -> str:
     return "\n".join(part for part in parts if part).encode("utf-8", "replace").decode()
 
 
@@ -133,13 +182,13 @@ def _front(one: ScenarioRow) -> str:
         "mentions": one.mentions,
         "sessions": one.sessions,
     }
-    lines = [f"{key}: {msgspec.json.encode(value).decode()}" for key, value in fields.items() if value != ""]
+    lines = [f"{key}: {_quoted(value)}" for key, value in fields.items() if value != ""]
     return "\n".join(["---", *lines, "---", ""])
 
 
-def _facts(shown: Sequence[tuple[EpisodeRow, Sequence[AtomRow]]], edits: Edits) -> str:
+def _facts(shown: Sequence[Section], edits: Edits) -> str:
     """Every fact that holds, under its episode where there are several."""
-    parts = [(episode, [atom for atom in atoms if atom.status in HOLDS]) for episode, atoms in shown]
+    parts = [(one.episode, [atom for atom in one.atoms if atom.status in HOLDS]) for one in shown]
     parts = [(episode, atoms) for episode, atoms in parts if atoms]
     found = []
     for episode, atoms in parts:
@@ -149,10 +198,6 @@ def _facts(shown: Sequence[tuple[EpisodeRow, Sequence[AtomRow]]], edits: Edits) 
         found += [f"- {_item(atom, edits)}" for atom in atoms]
         found.append("")
     return "\n".join(["## Facts\n", *found]) if found else ""
-
-
-def _notes(edits: Edits) -> str:
-    return _list("Notes by hand", [line(text) for _, text in edits.notes])
 
 
 def _list(heading: str, items: Sequence[str]) -> str:
@@ -169,19 +214,33 @@ def _words(atom: AtomRow, edits: Edits, most: int | None = None) -> str:
     return line(by_hand[1] if by_hand is not None else atom.text, most) + doubt
 
 
-def _open(atom: AtomRow) -> bool:
+def is_open(atom: AtomRow) -> bool:
+    """Is it a task or a question that nothing has answered?"""
     return atom.status in HOLDS and (atom.type == "work_task" or atom.text.rstrip().endswith(("?", "？")))
 
 
-def _moment(episode: EpisodeRow, atoms: Sequence[AtomRow], edits: Edits) -> str:
-    first = central([atom for atom in atoms if atom.status in HOLDS] or atoms)[0]
-    return f"{day(episode.first_us)}: {_words(first, edits, TIMELINE_CHARS)} [{mark(first.id)}]"
+def _moment(one: Section, edits: Edits) -> str:
+    lead = next((atom for atom in one.atoms if atom.id == one.digest.lead), one.atoms[0])
+    return f"{day(one.episode.first_us)}: {_words(lead, edits, TIMELINE_CHARS)} [{mark(lead.id)}]"
 
 
-def _past(atom: AtomRow) -> str:
-    until = f" until {atom.until[:10]}" if atom.until else ""
-    instead = f", then [{mark(atom.by)}]" if atom.by else ""
-    return f"{line(atom.text)}{until}{instead} [{mark(atom.id)}]"
+def _month(month: str, name: str, held: Sequence[Section]) -> str:
+    facts = sum(one.digest.facts for one in held)
+    lead = one_line(said(held[0].digest.text, held[0].digest.subject), TIMELINE_CHARS)
+    return f"{month}: {line(lead)} ({facts} facts of {len(held)} episodes in {name}) [{mark(held[0].digest.lead)}]"
+
+
+def _past(shown: Sequence[Section]) -> list[str]:
+    found = []
+    for atom in (atom for one in shown for atom in one.atoms if atom.status == "superseded"):
+        until = f" until {atom.until[:10]}" if atom.until else ""
+        instead = f", then [{mark(atom.by)}]" if atom.by else ""
+        found.append(f"{line(atom.text)}{until}{instead} [{mark(atom.id)}]")
+    return found
+
+
+def _quoted(value: object) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _sentence(text: str) -> str:

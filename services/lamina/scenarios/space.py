@@ -6,9 +6,10 @@ Runs on the view's thread. Every read is by a key or an index, so that it costs 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from lamina.scenarios.grouping import COMMON, DAY_US, GAP_US, telling
+from lamina.scenarios import grouping
+from lamina.scenarios.grouping import COMMON, DAY_US, GAP_US
 from lamina.scenarios.tables import AtomRow, EpisodeRow, made, strings
 
 _KEYS = 400
@@ -25,8 +26,6 @@ class Space:
         self.changed: dict[str, EpisodeRow] = {}
         self.gone: dict[str, EpisodeRow] = {}
         self._holding: dict[str, set[str]] = {}
-        self._words: dict[tuple[str, ...], frozenset[str]] = {}
-        self._postings: dict[str, frozenset[str]] = {}
 
     # atoms
 
@@ -75,18 +74,48 @@ class Space:
         """An episode with its atoms as they are from now on."""
         self.gone.pop(episode.id, None)
         self.changed[episode.id] = episode
-        for word in self.words(episode):
+        for word in strings(episode.held):
             self._holding.setdefault(word, set()).add(episode.id)
 
     def drop(self, episode: EpisodeRow) -> None:
         self.gone[episode.id] = episode
 
-    def words(self, episode: EpisodeRow) -> frozenset[str]:
-        key = strings(episode.atoms)
-        if key not in self._words:
-            parts = (telling(atom.text, atom.subject) for atom in self.atoms(key))
-            self._words[key] = frozenset[str]().union(*parts)
-        return self._words[key]
+    def before(self, word: str, one: EpisodeRow) -> list[EpisodeRow]:
+        """The last episodes that hold a word and begin before another: no more than tell anything."""
+        sql = (
+            "SELECT episode FROM holds WHERE word = ? AND (first_us, tie) <= (?, ?) "
+            "ORDER BY first_us DESC, tie DESC LIMIT ?"
+        )
+        return self._near(sql, word, one, lambda other: grouping.before(other, one))[-COMMON:]
+
+    def after(self, word: str, one: EpisodeRow) -> list[EpisodeRow]:
+        """The first episodes that hold a word and begin after another: those that may go on from it by the word."""
+        sql = "SELECT episode FROM holds WHERE word = ? AND (first_us, tie) >= (?, ?) ORDER BY first_us, tie LIMIT ?"
+        return self._near(sql, word, one, lambda other: grouping.before(one, other))[: COMMON + 1]
+
+    def _near(self, sql: str, word: str, one: EpisodeRow, fits: Callable[[EpisodeRow], bool]) -> list[EpisodeRow]:
+        """In the order in which they begin. As many more are read as may be changed or gone."""
+        most = COMMON + 2 + len(self.gone) + len(self.changed)
+        ids = [row[0] for row in self._db.execute(sql, (word, one.first_us, one.tie, most))]
+        stored = [id for id in ids if id not in self.changed and id not in self.gone]
+        found = [row for id in (*stored, *self._holding.get(word, ())) if (row := self.get(id)) is not None]
+        return sorted((row for row in found if row.id != one.id and fits(row)), key=grouping.KEY)
+
+    def neighbour(self, one: EpisodeRow, *, earlier: bool) -> EpisodeRow | None:
+        """The episode of the same project that begins next before, or after, another."""
+        sign, order = ("<=", "DESC") if earlier else (">=", "ASC")
+        sql = (
+            f"SELECT id FROM episodes WHERE project = ? AND project <> '' AND (first_us, tie) {sign} (?, ?) "  # noqa: S608
+            f"ORDER BY first_us {order}, tie {order} LIMIT ?"
+        )
+        most = 2 + len(self.gone) + len(self.changed)
+        ids = [row[0] for row in self._db.execute(sql, (one.project, one.first_us, one.tie, most))]
+        changed = [other.id for other in self.changed.values() if one.project and other.project == one.project]
+        rows = [
+            row for id in dict.fromkeys((*ids, *changed)) if (row := self.get(id)) is not None and row.id != one.id
+        ]
+        near = [row for row in rows if grouping.before(row, one) == earlier]
+        return (max if earlier else min)(near, key=grouping.KEY, default=None)
 
     def children(self, id: str) -> list[str]:
         """The episodes that go on from one, as it is now."""
@@ -96,23 +125,6 @@ class Space:
 
     def stored_children(self, id: str) -> list[str]:
         return [row[0] for row in self._db.execute("SELECT id FROM episodes WHERE parent = ?", (id,))]
-
-    def holding_before(self, word: str) -> frozenset[str]:
-        """The episodes in which a word stood before this decision: all of them, or more than tell anything."""
-        if word not in self._postings:
-            sql = (
-                "SELECT DISTINCT a.episode FROM words w CROSS JOIN atoms a ON a.id = w.atom "
-                "WHERE w.word = ? AND a.episode <> '' LIMIT ?"
-            )
-            # As many more as may turn out to be gone, so that what is left is still enough to tell.
-            rows = self._db.execute(sql, (word, COMMON + 1 + len(self.gone) + len(self.changed)))
-            self._postings[word] = frozenset(row[0] for row in rows)
-        return self._postings[word]
-
-    def holding(self, word: str) -> frozenset[str]:
-        """The episodes in which a word stands now: all of them, or more than tell anything."""
-        unchanged = {one for one in self.holding_before(word) if one not in self.changed and one not in self.gone}
-        return frozenset(unchanged | (self._holding.get(word, set()) - self.gone.keys()))
 
     # scenarios
 

@@ -58,25 +58,28 @@ CREATE INDEX atoms_new ON atoms(n) WHERE state = 0;
 CREATE INDEX atoms_place ON atoms(session, project, time_us) WHERE episode <> '';
 CREATE INDEX atoms_by ON atoms(by) WHERE by <> ''""",
 )
-WORDS = Table(
-    name="words",
-    columns=("word", "atom"),
-    key=2,
-    ddl="CREATE TABLE words(word TEXT NOT NULL, atom TEXT NOT NULL, PRIMARY KEY(word, atom)) STRICT, WITHOUT ROWID",
+HOLDS = Table(
+    name="holds",
+    columns=("word", "first_us", "tie", "episode"),
+    key=4,
+    ddl="CREATE TABLE holds(word TEXT NOT NULL, first_us INTEGER NOT NULL, tie TEXT NOT NULL, episode TEXT NOT NULL, "
+    "PRIMARY KEY(word, first_us, tie, episode)) STRICT, WITHOUT ROWID",
 )
+"""The episodes in which a telling word stands, in the order in which they begin."""
 EPISODES = Table(
     name="episodes",
     columns=(
-        *("id", "atoms", "session", "project", "first_us", "last_us", "tie", "words"),
-        *("parent", "score", "scenario"),
+        *("id", "atoms", "session", "project", "first_us", "last_us", "tie", "words", "held"),
+        *("parent", "score", "scenario", "digest"),
     ),
     key=1,
     ddl="""CREATE TABLE episodes(
   id TEXT PRIMARY KEY, atoms TEXT NOT NULL, session TEXT NOT NULL, project TEXT NOT NULL, first_us INTEGER NOT NULL,
-  last_us INTEGER NOT NULL, tie TEXT NOT NULL, words INTEGER NOT NULL, parent TEXT NOT NULL, score REAL NOT NULL,
-  scenario TEXT NOT NULL) STRICT;
+  last_us INTEGER NOT NULL, tie TEXT NOT NULL, words INTEGER NOT NULL, held TEXT NOT NULL,
+  parent TEXT NOT NULL, score REAL NOT NULL, scenario TEXT NOT NULL, digest TEXT NOT NULL) STRICT;
 CREATE INDEX episodes_parent ON episodes(parent) WHERE parent <> '';
-CREATE INDEX episodes_scenario ON episodes(scenario)""",
+CREATE INDEX episodes_scenario ON episodes(scenario);
+CREATE INDEX episodes_project ON episodes(project, first_us, tie) WHERE project <> ''""",
 )
 SCENARIOS = Table(
     name="scenarios",
@@ -94,14 +97,14 @@ SCENARIOS = Table(
             "mentions",
             "sessions",
         ),
-        *("first_us", "last_us", "seq", "edits"),
+        *("first_us", "last_us", "seq", "edits", "parts"),
     ),
     key=1,
     ddl="""CREATE TABLE scenarios(
   id TEXT PRIMARY KEY, slug TEXT NOT NULL, title TEXT NOT NULL, summary TEXT NOT NULL, project TEXT NOT NULL,
   status TEXT NOT NULL, merged TEXT NOT NULL, episodes TEXT NOT NULL, atoms INTEGER NOT NULL,
   mentions INTEGER NOT NULL, sessions INTEGER NOT NULL, first_us INTEGER NOT NULL, last_us INTEGER NOT NULL,
-  seq INTEGER NOT NULL, edits TEXT NOT NULL) STRICT;
+  seq INTEGER NOT NULL, edits TEXT NOT NULL, parts TEXT NOT NULL) STRICT;
 CREATE INDEX scenarios_last ON scenarios(last_us) WHERE status <> 'merged';
 CREATE INDEX scenarios_slug ON scenarios(slug)""",
 )
@@ -142,7 +145,7 @@ DECISIONS = Table(
   by TEXT NOT NULL, model TEXT NOT NULL, tokens INTEGER NOT NULL, error TEXT NOT NULL, undone TEXT NOT NULL,
   operations TEXT NOT NULL) STRICT""",
 )
-TABLES = (TURNS, ENDED, MADE, ATOMS, WORDS, EPISODES, SCENARIOS, SLUGS, FILES, EDITED, PENDING, DECISIONS)
+TABLES = (TURNS, ENDED, MADE, ATOMS, HOLDS, EPISODES, SCENARIOS, SLUGS, FILES, EDITED, PENDING, DECISIONS)
 
 
 class TurnRow(Struct, frozen=True):
@@ -179,7 +182,8 @@ class AtomRow(Struct, frozen=True, kw_only=True):
 
 
 class EpisodeRow(Struct, frozen=True, kw_only=True):
-    """Atoms of one session that lie together in time, in their order. `words` counts the distinct telling words."""
+    """Atoms of one session that lie together in time, in their order. `held` are the telling words, `words` is their
+    number, `digest` is what its scenario is told of it."""
 
     id: str
     atoms: str
@@ -189,15 +193,18 @@ class EpisodeRow(Struct, frozen=True, kw_only=True):
     last_us: int
     tie: str
     words: int
+    held: str = "[]"
     parent: str = ""
     score: float = 0.0
     scenario: str = ""
+    digest: str = ""
 
 
 class ScenarioRow(Struct, frozen=True, kw_only=True):
     """Episodes that belong together. `status` is open, closed (by hand), or merged into another, `merged`.
 
-    `mentions` counts statements with their repetitions; `edits` is what a person changed in its file.
+    `mentions` counts statements with their repetitions; `edits` is what a person changed in its file, `parts` are the
+    months that have a file of their own.
     """
 
     id: str
@@ -215,6 +222,7 @@ class ScenarioRow(Struct, frozen=True, kw_only=True):
     last_us: int = 0
     seq: int = 0
     edits: str = "{}"
+    parts: str = "[]"
 
 
 class PendingRow(Struct, frozen=True):

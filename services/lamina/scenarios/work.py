@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from lamina.ids import token
@@ -13,7 +14,7 @@ from lamina.scenarios import edits as by_hand
 from lamina.scenarios import render
 from lamina.scenarios.decide import State
 from lamina.scenarios.grouping import telling
-from lamina.scenarios.render import Members
+from lamina.scenarios.render import Digest, Section
 from lamina.scenarios.tables import (
     AtomRow,
     EpisodeRow,
@@ -26,6 +27,12 @@ from lamina.scenarios.tables import (
 )
 
 FOLDER = "scenarios"
+PART = "--"
+"""Between the name of a scenario and the month, in the name of the file of that month."""
+MOST_SECTIONS = 24
+"""A scenario of more episodes has a file for every month before the last."""
+MOST_TASKS = 100
+"""So many open questions, the last ones, stand in the file of a scenario, others with the facts of their month."""
 
 
 class Work:
@@ -44,6 +51,10 @@ class Work:
         self._changed: dict[tuple[str, str], None] = {}
         self._rendered: dict[str, None] = {}
         self._misnamed: set[str] = set()
+        self._stale: set[str] = set()
+        self._left: set[tuple[str, str]] = set()
+        self.rewritten: set[str] = set()
+        """Scenarios of which every part is written again, whatever changed in it."""
 
     # atoms
 
@@ -60,7 +71,6 @@ class Work:
         """A new atom with its words, known to its sources and to the decision that made it."""
         self.state = replace(self.state, n=self.state.n + 1)
         self.put_atom(replace(atom, n=self.state.n))
-        self.others += [Put("words", (word, atom.id)) for word in sorted(telling(atom.text, atom.subject))]
         for source in dict.fromkeys((*strings(atom.sources), atom.decision)):
             self._put_made(source, (*self.made(source), atom.id))
 
@@ -68,13 +78,14 @@ class Work:
         """Nothing of an atom is left but, where it was in an episode, a gap there."""
         self._atoms[atom.id] = None
         self._changed["atoms", atom.id] = None
-        self.others += [Drop("words", (word, atom.id)) for word in sorted(telling(atom.text, atom.subject))]
         for source in dict.fromkeys((*strings(atom.sources), atom.decision)):
             self._put_made(source, tuple(one for one in self.made(source) if one != atom.id))
         episode = self.episode(atom.episode) if atom.episode else None
         if episode is not None:
-            left = tuple(one for one in strings(episode.atoms) if one != atom.id)
-            self.put_episode(replace(episode, atoms=json(left)))
+            left = [one for one in self._atoms_of(episode) if one.id != atom.id]
+            held = sorted(frozenset[str]().union(*(telling(one.text, one.subject) for one in left)))
+            ids = json([one.id for one in left])
+            self.put_episode(replace(episode, atoms=ids, words=len(held), held=json(held)))
             self._misnamed.add(episode.scenario)
 
     def made(self, source: str) -> tuple[str, ...]:
@@ -100,6 +111,10 @@ class Work:
         old = self.episode(episode.id)
         self._episodes[episode.id] = episode
         self._changed["episodes", episode.id] = None
+        self._stale.add(episode.id)
+        self._hold(old, episode)
+        if old is not None:
+            self._left.add((old.scenario, render.day(old.first_us)[:7]))
         if old is not None and old.scenario != episode.scenario:
             self._leave(old)
         if episode.scenario:
@@ -112,12 +127,21 @@ class Work:
     def drop_episode(self, id: str) -> None:
         old = self.episode(id)
         if old is not None:
+            self._hold(old, None)
             self._leave(old)
             self._episodes[id] = None
             self._changed["episodes", id] = None
 
+    def _hold(self, old: EpisodeRow | None, new: EpisodeRow | None) -> None:
+        """Which words stand in an episode, and when it begins, as they are from now on."""
+        was = {(word, old.first_us, old.tie, old.id) for word in strings(old.held)} if old is not None else set()
+        now = {(word, new.first_us, new.tie, new.id) for word in strings(new.held)} if new is not None else set()
+        self.others += [Drop("holds", row) for row in sorted(was - now)]
+        self.others += [Put("holds", row) for row in sorted(now - was)]
+
     def _leave(self, old: EpisodeRow) -> None:
         one = self.scenario(old.scenario) if old.scenario else None
+        self._left.add((old.scenario, render.day(old.first_us)[:7]))
         if one is not None:
             left = [id for id in strings(one.episodes) if id != old.id]
             self.put_scenario(replace(one, episodes=json(left)))
@@ -135,9 +159,8 @@ class Work:
     def touch(self, atom: AtomRow) -> None:
         """What is said of an atom changed: the file of its scenario says so."""
         episode = self.episode(atom.episode) if atom.episode else None
-        one = self.scenario(episode.scenario) if episode is not None else None
-        if one is not None:
-            self.put_scenario(one)
+        if episode is not None:
+            self.put_episode(episode)
 
     def by_slug(self, slug: str) -> ScenarioRow | None:
         id = self._slug_of(slug)
@@ -188,38 +211,82 @@ class Work:
         return put(row) if row is not None else Drop(table, (id,))
 
     def _written(self, one: ScenarioRow) -> list[Change]:
-        members = self.members(one)
-        atoms = members.atoms
-        if not atoms:
+        """The row and the files of a scenario: of many episodes those of the last month stand in its own file, those
+        of each month before in one that is written when something of that month changes."""
+        sections = self._sections(one)
+        if not sections:
             return self._emptied(one)
         edits = by_hand.read(one.edits)
-        name = edits.title[1] or render.title(members)
+        months = _months(sections)
+        last = max(months)
+        shown = self._whole(sections if len(sections) <= MOST_SECTIONS else months[last])
+        title, summary = render.about(shown if len(sections) == 1 else sections)
+        title = edits.title[1] or title
         files: list[Change] = []
-        slug = one.slug
-        if slug and one.id in self._misnamed and not render.fits(slug, members, name):
-            files += [*_no_file(slug), Drop("slugs", (slug,))]
-            slug = ""
-        slug = slug or self._new_slug(render.slug(name, atoms[0].time_us), one.id)
-        projects = [atom.project for atom in atoms if atom.project]
+        slug, written = one.slug, strings(one.parts)
+        if slug and one.id in self._misnamed and not self._fits(slug, sections, title):
+            files += [*self._no_files(slug, written), Drop("slugs", (slug,))]
+            slug, written = "", ()
+        slug = slug or self._new_slug(render.slug(title, sections[0].episode.first_us), one.id)
+        wanted = tuple(sorted(months.keys() - {last})) if len(sections) > MOST_SECTIONS else ()
+        projects = [section.episode.project for section in sections if section.episode.project]
         one = replace(
             one,
             slug=slug,
-            title=name,
-            summary=render.summary(members),
+            title=title,
+            summary=summary,
             project=max(sorted(set(projects)), key=projects.count) if projects else "",
             status=edits.status or "open",
             merged="",
-            atoms=len(members.holding),
-            mentions=sum(atom.count for atom in members.holding),
-            sessions=len({atom.session for atom in atoms}),
-            first_us=atoms[0].time_us,
-            last_us=max(atom.time_us for atom in atoms),
+            atoms=sum(section.digest.facts for section in sections),
+            mentions=sum(section.digest.mentions for section in sections),
+            sessions=len({section.episode.session for section in sections}),
+            first_us=sections[0].episode.first_us,
+            last_us=max(section.episode.last_us for section in sections),
             seq=self.seq,
+            parts=json(wanted),
         )
         self._scenarios[one.id] = one
         self._changed["scenarios", one.id] = None
-        text = render.document(one, members, edits)
-        return [*files, WriteFile(path(slug), sealed(text)), Put("files", (path(slug), text))]
+        for month in sorted(set(written) - set(wanted)):
+            files += _no_file(part_path(slug, month))
+        for month in wanted:
+            held = months[month]
+            stale = one.id in self.rewritten or (one.id, month) in self._left
+            if stale or month not in written or any(x.episode.id in self._stale for x in held):
+                files += _file(part_path(slug, month), render.part(one, month, self._whole(held), edits))
+        tasks = [atom for x in sections for id in x.digest.open if (atom := self.atom(id)) is not None]
+        parts = [(month, part_path(slug, month), months[month]) for month in wanted]
+        text = render.document(one, shown, parts, tasks[-MOST_TASKS:], edits)
+        return [*files, *_file(path(slug), text)]
+
+    def _sections(self, one: ScenarioRow) -> list[Section]:
+        """The episodes of a scenario in the order of time, but those that have no atoms left."""
+        found = []
+        for id in strings(one.episodes):
+            episode = self.episode(id)
+            if episode is None:
+                continue
+            if id in self._stale or not episode.digest:
+                digest = render.digest(self._atoms_of(episode))
+                episode = replace(episode, digest=json(digest))
+                self._episodes[id] = episode
+                self._changed["episodes", id] = None
+            else:
+                digest = msgspec.json.decode(episode.digest, type=Digest)
+            if digest.atoms:
+                found.append(Section(episode, digest))
+        return sorted(found, key=lambda x: (x.episode.first_us, x.episode.tie, x.episode.id))
+
+    def _whole(self, sections: Sequence[Section]) -> list[Section]:
+        return [Section(one.episode, one.digest, self._atoms_of(one.episode)) for one in sections]
+
+    def _atoms_of(self, episode: EpisodeRow) -> tuple[AtomRow, ...]:
+        return tuple(atom for id in strings(episode.atoms) if (atom := self.atom(id)) is not None)
+
+    def _fits(self, slug: str, sections: Sequence[Section], title: str) -> bool:
+        texts = (atom.text for one in self._whole(sections) for atom in one.atoms)
+        return render.fits(slug, (title, *texts))
 
     def _emptied(self, one: ScenarioRow) -> list[Change]:
         """Its slug leads to what took it over, if anything did; else nothing of it is left but its episodes' gaps."""
@@ -234,19 +301,16 @@ class Work:
             mentions=0,
             sessions=0,
             seq=self.seq,
+            parts="[]",
         )
         if not one.slug:
             return []
-        return _no_file(one.slug) if one.merged else [*_no_file(one.slug), Drop("slugs", (one.slug,))]
+        gone = self._no_files(one.slug, strings(one.parts))
+        return gone if one.merged else [*gone, Drop("slugs", (one.slug,))]
 
-    def members(self, one: ScenarioRow) -> Members:
-        found = []
-        for id in strings(one.episodes):
-            episode = self.episode(id)
-            atoms = tuple(atom for each in strings(episode.atoms) if (atom := self.atom(each))) if episode else ()
-            if episode is not None and atoms:
-                found.append((episode, atoms))
-        return Members(tuple(sorted(found, key=lambda pair: (pair[0].first_us, pair[0].tie, pair[0].id))))
+    def _no_files(self, slug: str, months: Sequence[str]) -> list[Change]:
+        paths = [path(slug), *(part_path(slug, month) for month in months)]
+        return [change for one in paths for change in _no_file(one)]
 
     def _new_slug(self, wanted: str, scenario: str) -> str:
         for name in (f"{wanted}-{scenario[:4]}", f"{wanted}-{scenario[:8]}", f"{wanted}-{scenario}"):
@@ -268,5 +332,21 @@ def path(slug: str) -> str:
     return f"{FOLDER}/{token(slug)}.md"
 
 
-def _no_file(slug: str) -> list[Change]:
-    return [DropFile(path(slug)), Drop("files", (path(slug),))]
+def part_path(slug: str, month: str) -> str:
+    """Where the file of a month of a scenario is."""
+    return f"{FOLDER}/{token(slug)}{PART}{month}.md"
+
+
+def _months(sections: Sequence[Section]) -> dict[str, list[Section]]:
+    found: dict[str, list[Section]] = {}
+    for one in sections:
+        found.setdefault(render.day(one.episode.first_us)[:7], []).append(one)
+    return found
+
+
+def _file(path: str, text: str) -> list[Change]:
+    return [WriteFile(path, sealed(text)), Put("files", (path, text))]
+
+
+def _no_file(path: str) -> list[Change]:
+    return [DropFile(path), Drop("files", (path,))]
