@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from lamina import events, ids, times
 from lamina.atoms.act import BuiltinAct
+from lamina.atoms.builtin import VERSION, extract
 from lamina.atoms.service import BUILTIN, made
 from lamina.atoms.turns import Turn
 from lamina.atoms.work import State
@@ -88,6 +89,10 @@ class AtomsBench:
 
     def worker(self, act: Act | None = None, home: Home | None = None) -> Worker[State]:
         return Worker(plain_service(act), MemoryBus(self.log), home or self.home, clock_us=self.clock)
+
+    def builtin(self) -> Worker[State]:
+        """A worker with the extractor of the product."""
+        return Worker(made(BuiltinAct(extract, name="builtin", version=VERSION), BUILTIN), self.bus, self.home)
 
     async def say(
         self,

@@ -26,7 +26,17 @@ _RULES: Mapping[Language, Callable[[str, Speaker, str], Judgement | None]] = {
     "ja": rules_ja.judge,
 }
 _ASKS: Mapping[Language, Callable[[str], bool]] = {"ko": rules_ko.asks, "zh": rules_zh.asks, "ja": rules_ja.asks}
-_COMMAS = "，、,"
+# A clause at the end that only may be so is cut off, as a question is; what was said before it stays.
+_MAYBE: Mapping[Language, re.Pattern[str]] = {
+    "ko": re.compile(r"수도 있|[는은을] 것 같|듯|고민 ?중|텐데|싶기도|[일할을]지도|면 좋겠"),
+    "zh": re.compile(r"也许|也許|或许|或許|可能|说不定|說不定|估计|估計|好像|似乎|不确定|不確定"),
+    "ja": re.compile(r"かもしれ|気がする|らしい|と思ったり|だろうな|ようかな"),
+}
+_BREAK: Mapping[Language, re.Pattern[str]] = {
+    "ko": re.compile(r"[,，、]|(?:지만|는데|은데|인데|[가-힣]고)(?= )"),
+    "zh": re.compile(r"[,，、]"),
+    "ja": re.compile(r"[,，、]"),
+}
 _QUESTION = re.compile(r"[?？][\"'”’」』）)~!！\s]{0,8}$")
 _LINE = re.compile(r"\S[^\n]*")
 _ENTITY = re.compile(
@@ -85,10 +95,12 @@ def _clauses(text: str, spoken: Language) -> Iterator[tuple[int, int]]:
     if spoken == "en":
         yield from rules_en.clauses(text[: rules_en.statement_end(text)] if _QUESTION.search(text) else text)
         return
-    while end:  # what is asked at the end is cut off; what was said before it stays
-        start = max(text.rfind(comma, 0, end - 1) + 1 for comma in _COMMAS)
+    starts = [0, *(found.end() for found in _BREAK[spoken].finditer(text))]
+    while starts:  # what is asked or guessed at the end is cut off; what was said before it stays
+        start = starts.pop()
         clause = text[start:end]
-        if not (_ASKS[spoken](clause) or _QUESTION.search(clause)):
+        guessed = start > 0 and _MAYBE[spoken].search(clause)
+        if not (guessed or _ASKS[spoken](clause) or _QUESTION.search(clause)):
             break
         end = start
     if end >= _MIN_CHARS:
