@@ -43,18 +43,28 @@ _RULES = re.compile(
     r"|(?:メモリ|記憶)(?:に|へ|を)(?:すべて)?(?:保存|記録|追加|書き込|削除|消去)(?:せよ|しろ|すること|しなさい|め)",
     re.IGNORECASE,
 )
+_HINT = re.compile(
+    "instruction|rule|prompt|guideline|guardrail|assistant|agent|llm|bot|memor|profile|persona|everything you|"
+    r"you (?:are|must|will) now|\bais?\b|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]",
+    re.IGNORECASE,
+)
+"""One of these stands in whatever `_RULES` finds: looking for them first is a sixth of all that extraction costs less."""
 _OPENS = re.compile(r"[\"“”「『«]")
 
 
 def instructs_memory(text: str) -> bool:
     """Whether `text` tries to instruct the memory, or to lift the rules of whoever reads it."""
-    return _RULES.search(text, 0, MAX_CHARS) is not None
+    return _found(text) is not None
 
 
 def is_suspicious(turn: Turn, said: str) -> bool:
     """Whether `said`, a part of `turn`, is to be kept apart. What users ask of their own memory in their own words
     is theirs to ask; only what they pass on in quotation marks is not."""
-    found = _RULES.search(said, 0, MAX_CHARS)
+    found = _found(said)
     if found is None or turn.kind != "turn" or turn.role != "user":
         return found is not None
     return _OPENS.search(said, 0, found.start() + 1) is not None
+
+
+def _found(text: str) -> re.Match[str] | None:
+    return _RULES.search(text, 0, MAX_CHARS) if _HINT.search(text, 0, MAX_CHARS) else None
