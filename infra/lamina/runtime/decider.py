@@ -23,7 +23,7 @@ from lamina.errors import Busy, Closed, Permanent, Transient
 from lamina.ids import decision_id, derived_id, event_subject, lane, untoken
 from lamina.log import get_logger
 from lamina.runtime.apply import BACKOFF_S, CODE_ERRORS, Cursor, backoff_s
-from lamina.runtime.feed import GIVE_WAY_S, QUIET_S
+from lamina.runtime.feed import GIVE_WAY_S, LOOK_S
 from lamina.runtime.following import Numbers
 from lamina.runtime.history import space_subject
 from lamina.runtime.index import Index
@@ -147,7 +147,7 @@ class Decider(Generic[S]):
         """Deciding can wait while there is more urgent work, but not for ever."""
         until = time.monotonic() + GIVE_WAY_S
         while self._stands_back() and not self._stopping and time.monotonic() < until:  # noqa: ASYNC110 - no event ends it
-            await asyncio.sleep(QUIET_S)
+            await asyncio.sleep(LOOK_S)
 
     def _set_wanted(self, space: str, wanted: Wanted | Due | None) -> None:
         at_us = wanted.at_us if isinstance(wanted, Due) else None if wanted is None else 0

@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import nlargest
 
 import msgspec
 
@@ -104,4 +103,4 @@ def _passage(place: int, places: Sequence[int], scores: Sequence[float]) -> floa
     """Return the share that the best turns around `place` give to it."""
     first = bisect_left(places, place - PASSAGE_TURNS)
     last = bisect_right(places, place + PASSAGE_TURNS)
-    return PASSAGE * sum(nlargest(PASSAGE_BEST, scores[first:last])) / PASSAGE_BEST
+    return PASSAGE * sum(sorted(scores[first:last], reverse=True)[:PASSAGE_BEST]) / PASSAGE_BEST
