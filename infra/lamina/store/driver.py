@@ -24,6 +24,8 @@ Row: TypeAlias = tuple[Any, ...]
 T = TypeVar("T")
 
 BUSY_TIMEOUT_MS = 2_000
+READ_CACHE_KIB = 8_000
+"""Most of what a search of 100,000 turns looks at; SQLite's own 2 MB make it read a tenth longer."""
 WAL_PAGES = 4_000
 """Pages in a write-ahead log before a commit brings them over: a larger one writes a page that changes often once."""
 WAL_RESET_FIXED = (3, 51, 3)
@@ -140,6 +142,7 @@ def connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
         db.execute("PRAGMA temp_store=MEMORY")
         if readonly:
             db.execute("PRAGMA query_only=ON")
+            db.execute(f"PRAGMA cache_size=-{READ_CACHE_KIB}")
         else:
             _to_wal(db)
             db.execute("PRAGMA synchronous=NORMAL")
