@@ -91,7 +91,7 @@ class RetentionConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """How long what was said is kept. What is older is forgotten once a day, with what was made of it alone."""
 
     turns_days: int = 0
-    """Days after its arrival that a turn is kept; 0: for ever. Stated memories are always kept."""
+    """Days after its arrival that a turn, or a question to the memory, is kept; 0: for ever. Stated memories stay."""
     results_days: int = 0
     """The same for tool results and their references."""
     pinned_sessions: tuple[str, ...] = ()

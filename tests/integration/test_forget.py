@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import Raw
 
-from lamina import ids
+from lamina import events, ids
 from lamina.atoms.act import BuiltinAct
 from lamina.bus.memory import MemoryBus, MemoryLog
 from lamina.client import Memory
+from lamina.client.outbox import Outbox, Waiting
 from lamina.errors import Forgotten, Invalid
+from lamina.events import ContextCut, PersonaEdited, RecallAsked, TurnRecorded
 from lamina.forget import anew, erase, run
 from lamina.forget.run import forget, rest, resume, unfinished
 from lamina.home import Home
@@ -25,10 +28,10 @@ from lamina.requests import Forget
 from lamina.runtime.embedcache import EmbedCache
 from lamina.runtime.spec import Made, Wanted
 from lamina.store import View
-from lamina.times import parse
+from lamina.times import aware, parse
 from lamina.verify.run import verify
 from tests.support.atoms import AtomsBench, plain
-from tests.support.mixed import SPACE, folded, spoken
+from tests.support.mixed import SPACE, folded, put, spoken
 from tests.support.toy import rows, running, until, view_file
 from tests.support.traces import traces
 from tests.support.whole import daemon, sources
@@ -229,6 +232,66 @@ async def test_vectors_of_what_is_gone_are_dropped_to_the_last_byte(home: Home) 
     }
     raw = b"".join(path.read_bytes() for path in cache.path.parent.iterdir())
     assert not [hash for hash in gone if hash.encode() in raw or before[hash] in raw]
+
+
+async def test_what_waits_in_an_outbox_is_forgotten_too(home: Home) -> None:
+    """Its client died before the log had it; another client that lives is named, and left alone."""
+    log = MemoryLog()
+    bus = MemoryBus(log)
+    await spoken(bus)
+    await folded(home, log)
+    dead, living = (Outbox(home.outbox, max_bytes=1 << 20, name=name) for name in ("1-dead", "2-living"))
+    for n, outbox in enumerate((dead, living)):
+        for session in ("s1", "other"):
+            data = TurnRecorded(role="user", text=f"zqxwaits{n}{session}")
+            event = events.make(data, id=f"w{n}{session}", space=SPACE, session=session, time=aware(None))
+            subject = ids.event_subject(SPACE, event.type)
+            outbox.put(Waiting(subject, event.id, Raw(events.encode(event))), [])
+    dead.close()
+
+    done = await forget(home, bus, SPACE, Forget(sessions=("s1",)))
+
+    assert "w0s1" in done.ids
+    assert "zqxwaits0s1" not in dead.path.read_text()
+    assert "zqxwaits0other" in dead.path.read_text()
+    assert any("2-living" in one for one in done.unseen)
+    living.close()
+
+
+async def test_a_question_and_a_cut_go_with_their_session(home: Home) -> None:
+    log = MemoryLog()
+    bus = MemoryBus(log)
+    await spoken(bus)
+    await put(bus, RecallAsked(query="where is zqxhouse of mine?", limit=8), "q1", "s1", 3, SPACE)
+    await put(bus, RecallAsked(query="where is zqxhouse of mine?", limit=8), "q2", "s2", 3, SPACE)
+    cut = ContextCut(window_tokens=9, before=8, after=7, cuts=(), state={"note": "zqxnote of the session"})
+    await put(bus, cut, "c1", "s1", 4, SPACE)
+    await folded(home, log)
+
+    await forget(home, bus, SPACE, Forget(sessions=("s1",)))
+    assert await traces(home, bus, ["zqxnote"]) == []
+    done = await forget(home, bus, SPACE, Forget(matches=("ZQXhouse",)))
+
+    assert (done.said, done.found) == ({"recall.asked": 1}, ())
+    assert await traces(home, bus, ["zqxhouse"]) == []
+
+
+async def test_an_edit_that_quotes_what_is_gone_goes_too(home: Home) -> None:
+    log = MemoryLog()
+    bus = MemoryBus(log)
+    await spoken(bus)
+    await put(bus, TurnRecorded(role="user", text="I live near the zqxharbour of Busan."), "t1", "mine", 1, SPACE)
+    quoted = PersonaEdited(path="persona.md", removed=("- I live near the zqxharbour of Busan.",), added=("- No.",))
+    own = PersonaEdited(path="persona.md", added=("- Call me by my first name.",))
+    await put(bus, quoted, "edit1", "", 2, SPACE)
+    await put(bus, own, "edit2", "", 3, SPACE)
+    await folded(home, log)
+
+    done = await forget(home, bus, SPACE, Forget(sessions=("mine",)))
+
+    assert ("edit1" in done.ids, "edit2" in done.ids, done.found) == (True, False, ())
+    assert await traces(home, bus, ["zqxharbour"]) == []
+    assert (await verify(home, bus, [SPACE])).findings == ()
 
 
 async def test_a_repeated_import_brings_nothing_back(home: Home, tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ SOURCES = frozenset(
     }
 )
 """What was said or done. Everything else in the log was made of it, or speaks of it."""
+CHOOSABLE = SOURCES | {"context.cut", "recall.asked"}
+"""What is meant by itself: it has a session and a time, or the words of whoever asked."""
 TOMBSTONE = "memory.forgotten"
 MALFORMED = "malformed"
 _OWN_IDS = ("turn_id", "call_id")
@@ -84,7 +86,7 @@ class Chooser:
 
     def __call__(self, event: Event, blobs: Mapping[str, bytes], at_us: int) -> bool:
         """Does the request mean this event, itself and not for what it was made of?"""
-        if event.type not in SOURCES:
+        if event.type not in CHOOSABLE:
             return self._request.all or self._named(event.id, self._request.events)
         if self._request.all or event.id in self._also:
             return True

@@ -6,22 +6,24 @@ import asyncio
 import contextlib
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 from msgspec import Raw, Struct
 
-from lamina.bus import Bus
+from lamina.bus import Bus, Message
 from lamina.bus import blobs as bus_blobs
 from lamina.client.outbox import Waiting
 from lamina.errors import Invalid
 from lamina.forget.plan import Plan, Told
 from lamina.home import Home, Lock, alive
 from lamina.ids import SUBJECT_ROOT, lane
+from lamina.runtime import reading
 from lamina.runtime.files import ledger_lock
 from lamina.runtime.history import ledger_line
-from lamina.runtime.spec import dead_id
+from lamina.runtime.spec import Recorded, dead_id
 from lamina.store.files import sync_folder, translated_os
 
 AT_ONCE = 8
@@ -90,6 +92,30 @@ def in_outboxes(home: Home, space: str, gone: set[str]) -> tuple[int, list[str]]
     return lines, unseen
 
 
+def waiting(home: Home, space: str) -> list[Recorded]:
+    """The events of a space that wait in outboxes of clients that are gone: the next client would publish them."""
+    found = []
+    for path in sorted(home.outbox.glob("*.jsonl")):
+        lock = Lock(home.outbox / f"{path.stem}.lock")
+        if not lock.take():
+            continue
+        try:
+            with translated_os(path), path.open("rb") as file:
+                found += [one for raw in file if (one := _event_of(raw, space)) is not None]
+        finally:
+            lock.release()
+    return found
+
+
+def _event_of(raw: bytes, space: str) -> Recorded | None:
+    try:
+        one = msgspec.json.decode(raw, type=Waiting)
+    except msgspec.MsgspecError:
+        return None
+    read = reading.read(Message(0, one.subject, bytes(one.event), time.time_ns() // 1000), space).recorded
+    return read if read.event is not None and one.subject.startswith(_of_space(space)) else None
+
+
 def left_overs(home: Home, root: Path) -> int:
     """Remove what an interrupted work left in a space: temporary files of processes that are gone, a ledger that was
     being mended; how many files."""
@@ -143,10 +169,14 @@ def _waits(raw: bytes, space: str, gone: set[str]) -> bool:
     """Is this line of an outbox, or of what it set aside, an event of the space that is forgotten?"""
     with contextlib.suppress(msgspec.MsgspecError):
         waiting = msgspec.json.decode(raw, type=Waiting)
-        return waiting.id in gone and waiting.subject.startswith(f"{SUBJECT_ROOT}.ev.{lane(space)}.{space}.")
+        return waiting.id in gone and waiting.subject.startswith(_of_space(space))
     with contextlib.suppress(msgspec.MsgspecError):
         return _named.decode(msgspec.json.decode(raw, type=_SetAside).event).id in gone
     return False
+
+
+def _of_space(space: str) -> str:
+    return f"{SUBJECT_ROOT}.ev.{lane(space)}.{space}."
 
 
 class _SetAside(Struct):

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from lamina.events import Event
-from lamina.forget.chosen import SOURCES, strings
+from lamina.forget.chosen import CHOOSABLE, strings
 
 LEAST_BYTES, MOST_BYTES = 12, 40
 OF_A_TEXT = 4
 """So many pieces of each text, spread over it."""
 MOST = 200_000
-_SAID = ("text", "arguments", "result", "removed", "added")
+_SAID = ("text", "arguments", "result", "removed", "added", "query")
 _BLOB = {"sha256", "size_bytes", "media_type", "name"}
 _PREFIX = 8
 _PLAIN = re.compile(r'[^\x00-\x1f"\\\x7f]+')
@@ -46,7 +46,7 @@ class Pieces:
     def take(self, event: Event, blobs: Mapping[str, bytes]) -> None:
         """Pieces of everything that somebody said in an event. What was derived is not looked for in its own words:
         of sources that stay the same may be derived again."""
-        if event.type not in SOURCES:
+        if event.type not in CHOOSABLE:
             return
         data = msgspec.json.decode(event.data)
         self.add(

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import hashlib
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -16,7 +16,7 @@ from lamina.bus import Bus, Message
 from lamina.bus import blobs as bus_blobs
 from lamina.errors import Forgotten, Invalid
 from lamina.events import AtomsExtracted, FileEdited, MemoryForgotten, ToolReturned
-from lamina.forget.chosen import MALFORMED, SOURCES, TOMBSTONE, Chooses
+from lamina.forget.chosen import CHOOSABLE, MALFORMED, TOMBSTONE, Chooses
 from lamina.forget.closure import Closure
 from lamina.forget.pieces import Pieces
 from lamina.runtime import reading
@@ -48,7 +48,7 @@ class Plan(Struct):
 
     def count(self, *, sources: bool) -> dict[str, int]:
         """How many events of each type are new."""
-        kinds = Counter(kind for kind in self.new.values() if (kind in SOURCES or kind == MALFORMED) == sources)
+        kinds = Counter(kind for kind in self.new.values() if (kind in CHOOSABLE or kind == MALFORMED) == sources)
         return dict(sorted(kinds.items()))
 
 
@@ -61,8 +61,17 @@ async def tombstones(bus: Bus, root: Path) -> set[str]:
     return found
 
 
-async def plan(bus: Bus, root: Path, chooser: Chooses | None, told: Told) -> Plan:
-    """Read all of the space at `root`. Without a chooser nothing is meant but what is forgotten already."""
+async def plan(
+    bus: Bus,
+    root: Path,
+    chooser: Chooses | None,
+    told: Told,
+    *,
+    waiting: Sequence[Recorded] = (),
+    erased: Pieces | None = None,
+) -> Plan:
+    """Read all of the space at `root`, and what waits to be published into it. Without a chooser nothing is meant but
+    what is forgotten already. `erased` are pieces of texts that are erased already: edits that quote them go, too."""
     made = Plan()
     known = await tombstones(bus, root)
     closure = Closure(known)
@@ -75,20 +84,26 @@ async def plan(bus: Bus, root: Path, chooser: Chooses | None, told: Told) -> Pla
             told("reading", read, 0)
         named = _blobs(recorded)
         texts = await _contents(bus, root, named) if chooser is not None and chooser.reads_texts else {}
-        quotes = _quotes(recorded, made.pieces, derived)
+        quotes = _quotes(recorded, made.pieces, derived, erased or made.pieces)
         if not _is_gone(recorded, closure, chooser, texts, quotes=quotes):
             kept.update(named)
-            made.said += recorded.event is not None and recorded.event.type in SOURCES
+            made.said += recorded.event is not None and recorded.event.type in CHOOSABLE
             continue
         made.seqs.append(recorded.seq)
         made.blobs.update(named)
         if recorded.id not in known:
             made.new[recorded.id] = recorded.event.type if recorded.event is not None else MALFORMED
         if recorded.event is not None:
-            made.pieces.take(recorded.event, texts or await _contents(bus, root, named))
+            if not quotes:  # its other lines may be those of others
+                made.pieces.take(recorded.event, texts or await _contents(bus, root, named))
             derived.add(_derived(recorded, closure.gone))
         else:
             made.pieces.add([recorded.raw.decode("utf-8", "replace")])
+    for recorded in waiting:
+        if _is_gone(recorded, closure, chooser, {}, quotes=False) and recorded.event is not None:
+            made.pieces.take(recorded.event, {})
+            if recorded.id not in known:
+                made.new[recorded.id] = recorded.event.type
     made.blobs = {sha256: size for sha256, size in made.blobs.items() if sha256 not in kept}
     made.gone, made.numbers = closure.gone, closure.numbers
     made.said += sum(made.count(sources=True).values())

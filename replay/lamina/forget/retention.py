@@ -28,7 +28,12 @@ class Expired:
     reads_texts = False
 
     def __init__(self, policy: RetentionConfig, pinned: frozenset[str], now_us: int) -> None:
-        self._days = {"turn.recorded": policy.turns_days, "tool.returned": policy.results_days}
+        self._days = {
+            "turn.recorded": policy.turns_days,
+            "context.cut": policy.turns_days,
+            "recall.asked": policy.turns_days,
+            "tool.returned": policy.results_days,
+        }
         self._sessions = frozenset(policy.pinned_sessions)
         self._pinned = pinned
         self._now_us = now_us

@@ -98,7 +98,7 @@ async def _chosen(
         finished = None if dry_run else await _finished(home, bus, space, told)
         if not dry_run:
             write_atomic(root / FORGETTING_FILE, b"")
-        found = await plan(bus, root, chooser, told)
+        found = await plan(bus, root, chooser, told, waiting=await asyncio.to_thread(erase.waiting, home, space))
         refused = _refused(space, found, most)
         if not dry_run and (refused or not found.new):
             _ended(root)
@@ -175,7 +175,7 @@ async def _through(home: Home, bus: Bus, space: str, found: Plan, told: Told, st
         done.new |= found.new
         await _said(bus, space, found)
         await _erased(home, bus, space, found, done, told)
-        first, found = found, await plan(bus, root, None, told)
+        first, found = found, await plan(bus, root, None, told, erased=done.pieces)
         if not found.seqs and not found.new:
             found = first
             break
