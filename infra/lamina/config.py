@@ -100,6 +100,13 @@ class RetentionConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Types of atoms whose sources are kept as long as the atom stands."""
 
 
+class RecallConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is kept of questions."""
+
+    record: bool = False
+    """Record what memory is asked, as events of their own: `lamina replay diff` then compares the answers."""
+
+
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that can be configured."""
 
@@ -110,6 +117,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
     llm: LlmConfig = field(default_factory=LlmConfig)
     retention: RetentionConfig = field(default_factory=RetentionConfig)
+    recall: RecallConfig = field(default_factory=RecallConfig)
 
 
 class Keep(Struct, frozen=True):
@@ -215,6 +223,10 @@ def _value(name: str, text: str, kind: Any) -> Any:
         return int(text)
     if kind is str:
         return text
+    if kind is bool:
+        if text.strip().lower() not in ("true", "false"):
+            raise Invalid(f"{name} must be true or false, not {text!r}")
+        return text.strip().lower() == "true"
     return [part.strip() for part in text.split(",") if part.strip()]
 
 

@@ -279,6 +279,7 @@ class PromptOf(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`prompt`: what is put before a model, for a session where one is named; answered by `records.Prompt`."""
 
     session: str = ""
+    as_of: AsOf | None = None
 
 
 class Atoms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -286,6 +287,7 @@ class Atoms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     Empty filters mean any. What was superseded, undone, or counts for another is shown with `history`, what is
     quarantined with `quarantined` alone. `id` is one atom with all that it superseded and was superseded by.
+    `true_at` are those that held then in the world, whatever became of them since.
     """
 
     id: str = ""
@@ -295,6 +297,7 @@ class Atoms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     history: bool = False
     quarantined: bool = False
     limit: int = 100
+    true_at: datetime | None = None
     as_of: AsOf | None = None
 
 

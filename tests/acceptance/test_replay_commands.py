@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 from lamina.client import Memory
 from lamina.home import Home
@@ -133,3 +134,26 @@ async def test_verify_names_the_command_and_the_command_heals(home: Home) -> Non
     assert {one["what"] for one in found[0]["findings"]} == {"ledger.missing"}
     assert healed[0]["findings"] == again[0]["findings"] == []
     assert ledger.read_bytes().splitlines(keepends=True)[: len(raw)] == raw
+
+
+async def test_second_thoughts_from_the_command_line(home: Home) -> None:
+    async with daemon(home), Memory.open(space="alice", home=home.path) as memory:
+        await memory.turn("user", "I live in Lisbon.", session="s1")
+        await memory.end_session("s1")
+        await memory.settled(20)
+        of = ("--space", "alice", "replay")
+
+        (made,) = await lamina(home, *of, "rederive", "second")
+        assert (made["atoms"], made["settings"]) == (1, {})
+        (found,) = await lamina(home, *of, "diff", "second")
+        assert [found[name] for name in ("same", "gained", "lost", "changed")] == [1, 0, 0, 0]
+        (adopted,) = await lamina(home, *of, "adopt", "second")
+        assert (adopted["atoms"], adopted["undone"]) == (1, 1)
+        await lamina(home, *of, "drop", "second", code=1)
+        await lamina(home, *of, "rederive", code=1)
+        await lamina(home, *of, "rederive", "third", "--set", "llm.none=1", code=1)
+        assert await lamina(home, *of, "verify") == [{**_none(), "events": ANY, "seconds": ANY}]
+
+
+def _none() -> dict[str, Any]:
+    return {"findings": [], "spaces": 1}

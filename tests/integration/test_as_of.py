@@ -122,6 +122,41 @@ async def test_other_reads_are_as_they_were(alice: Memory) -> None:
     assert [one.session for one in drawn.canvases] == ["s"]
 
 
+async def test_the_prompt_is_as_it_was(alice: Memory) -> None:
+    first = await alice.turn("user", "I want to plan a trip to Busan", session="s")
+    await alice.turn("assistant", "Where do you want to stay?", session="s")
+    await alice.turn("user", "Near the beach of Haeundae", session="s")
+    await alice.settled(20)
+
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                then = await alice.prompt("s", as_of=first.seq)
+            except Unavailable:
+                continue
+            break
+
+    assert "Busan" in then.dynamic
+    assert "Haeundae" not in then.dynamic
+    assert "Haeundae" in (await alice.prompt("s")).dynamic
+
+
+async def test_what_held_at_a_time_is_another_question_than_what_was_known(alice: Memory) -> None:
+    await alice.remember("I live in Lisbon", time="2022-03-01T12:00:00Z")
+    await alice.settled(20)
+    (old,) = await atoms(alice, None)
+    await alice.correct(old.id, "I live in Porto", time="2024-03-01T12:00:00Z")
+    await alice.settled(20)
+
+    async def held(year: int) -> list[str]:
+        at = datetime(year, 1, 1, tzinfo=UTC)
+        return [one.text for one in (await alice.ask("atoms", Atoms(true_at=at), AtomsAre)).atoms]
+
+    assert await held(2021) == []
+    assert await held(2023) == ["I live in Lisbon"]
+    assert await held(2025) == ["I live in Porto"]
+
+
 async def test_a_moment_that_is_none_is_refused(alice: Memory) -> None:
     await alice.turn("user", "something", session="s")
     for position in (10**6, "another:1"):

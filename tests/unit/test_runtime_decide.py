@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
 from lamina import ids
+from lamina.bus import Ack
+from lamina.bus.memory import MemoryBus, MemoryLog
 from lamina.errors import Busy, Conflict, Invalid, Unavailable
 from lamina.home import Home
 from lamina.runtime import Change, Due, Recorded, Rows, Wanted
 from lamina.runtime.spec import Act, Made, Unmade
+from lamina.runtime.worker import Worker
 from lamina.store import View
 from tests.support.bench import Bench
 from tests.support.toy import (
@@ -26,6 +30,7 @@ from tests.support.toy import (
     fold,
     rows,
     running,
+    toy,
     until,
     view_file,
 )
@@ -381,3 +386,24 @@ async def test_what_the_state_cannot_hold_is_planned_from_the_rows(bench: Bench)
         ids.decision_id("alice", STEP, 1, ["a", "b"]),
         ids.decision_id("alice", STEP, 2, ["go", "d"]),
     ]
+
+
+class LateAck(MemoryBus):
+    """Everybody hears of a decision before the one who published it."""
+
+    def __init__(self, log: MemoryLog, home: Home) -> None:
+        super().__init__(log)
+        self._home = home
+
+    async def publish(self, subject: str, data: bytes, **more: Any) -> Ack:
+        ack = await super().publish(subject, data, **more)
+        await until(lambda: applied(self._home) >= ack.seq)
+        return ack
+
+
+async def test_a_decision_that_comes_back_before_its_ack_is_not_waited_for(bench: Bench) -> None:
+    await bench.turns("a", "b", "c", "d")
+    worker = Worker(toy(act=digest), LateAck(bench.log, bench.home), bench.home, clock_us=bench.clock)
+
+    async with running(worker):
+        await until(lambda: bench.digests() == ["a,b", "c,d"])

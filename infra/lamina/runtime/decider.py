@@ -69,6 +69,7 @@ class Decider(Generic[S]):
         self._due: dict[str, int] = {}
         self._unsaved: set[str] = set()
         self._busy: dict[str, asyncio.Task[None]] = {}
+        self._reached: dict[str, tuple[str, int]] = {}  # of busy spaces: where their view is
         self._awaited: dict[str, tuple[str, int]] = {}  # space -> (epoch, seq) of the decision that must come back
         self._changed = asyncio.Event()
         self._stopping = False
@@ -84,6 +85,8 @@ class Decider(Generic[S]):
         epoch, seq = self._awaited.get(space, ("", 0))
         if cursor.seq >= seq or epoch != self._bus.epoch:
             self._awaited.pop(space, None)
+        if space in self._busy:
+            self._reached[space] = (self._bus.epoch, cursor.seq)
         if self._service.decide is None:
             return
         try:
@@ -194,6 +197,7 @@ class Decider(Generic[S]):
             self._put_off(space, BACKOFF_S[-1], error)
         finally:
             del self._busy[space]
+            self._reached.pop(space, None)
             self._changed.set()
 
     def _put_off(self, space: str, wait_s: float, error: Exception) -> None:
@@ -226,7 +230,9 @@ class Decider(Generic[S]):
             if view.forgetting or view.erased_seq != erased:
                 raise Busy("something was forgotten meanwhile, which it may have been made of; it is decided again")
         ack = await self._bus.publish(event_subject(space, event.type), events.encode(event), id=event.id)
-        if ack.seq > cursor.seq and lane(space) in self._lanes:
+        in_epoch, reached = self._reached.get(space, (epoch, cursor.seq))
+        folded = in_epoch != epoch or reached >= ack.seq  # it may come back before we hear that it was published
+        if ack.seq > cursor.seq and not folded and lane(space) in self._lanes:
             self._awaited[space] = (epoch, ack.seq)
         self.made += 1
 

@@ -265,10 +265,11 @@ class Memory:
             part = Degraded("query", str(error), "start the daemon (`lamina up`) or see `lamina status`")
             return Hits(status="unavailable", degraded=(part,))
 
-    async def prompt(self, session: str | None = None) -> Prompt:
+    async def prompt(self, session: str | None = None, *, as_of: AsOf | int | datetime | str | None = None) -> Prompt:
         """What is put before a model: `stable`, which changes only with what is known of the user, and `dynamic`,
-        of `session`. Escaped blocks, never captured again; `Transient` while the daemon is away."""
-        return await self.ask("prompt", PromptOf(session=session or ""), Prompt, READ_S)
+        of `session`. Escaped blocks, never captured again; `Transient` while the daemon is away. `as_of` as in
+        `why`."""
+        return await self.ask("prompt", PromptOf(session=session or "", as_of=inputs.as_of(as_of)), Prompt, READ_S)
 
     async def read(
         self,

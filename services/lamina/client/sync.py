@@ -13,7 +13,7 @@ from typing import Any, Literal, Self, TypeVar, Unpack
 from lamina.client.forgetting import Ways
 from lamina.client.memory import Memory
 from lamina.errors import Closed
-from lamina.records import Accepted, Context, Hits, Link, Part, Prompt, Receipt, Stub, Where
+from lamina.records import Accepted, AsOf, Context, Hits, Link, Part, Prompt, Receipt, Stub, Where
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ class SyncMemory:
         where: Where | None = None,
         deadline_s: float = 1.0,
         min_seq: int | None = None,
-        as_of: int | datetime | str | None = None,
+        as_of: AsOf | int | datetime | str | None = None,
         now: datetime | str | None = None,
         spaces: Sequence[str] | None = None,
         format: Literal["items", "prompt"] = "items",
@@ -123,8 +123,8 @@ class SyncMemory:
             )
         )
 
-    def prompt(self, session: str | None = None) -> Prompt:
-        return self._run(self._open.prompt(session))
+    def prompt(self, session: str | None = None, *, as_of: AsOf | int | datetime | str | None = None) -> Prompt:
+        return self._run(self._open.prompt(session, as_of=as_of))
 
     def read(
         self,
@@ -146,7 +146,7 @@ class SyncMemory:
     def forget(self, *, dry_run: bool = False, timeout_s: float = 600.0, **what: Unpack[Ways]) -> Receipt:
         return self._run(self._open.forget(dry_run=dry_run, timeout_s=timeout_s, **what))
 
-    def why(self, id: str, *, as_of: int | datetime | str | None = None) -> tuple[Link, ...]:
+    def why(self, id: str, *, as_of: AsOf | int | datetime | str | None = None) -> tuple[Link, ...]:
         return self._run(self._open.why(id, as_of=as_of))
 
     def settled(self, timeout_s: float = 30.0, layers: Sequence[str] | None = None) -> None:

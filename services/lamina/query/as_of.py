@@ -16,6 +16,7 @@ from lamina.requests import Recall
 from lamina.runtime.registry import fold_services
 
 RECALLED = ("journal", "atoms", "scenarios", "persona", "vectors")
+PROMPTED = (*RECALLED, "offload")
 WHY = ("journal", "atoms", "scenarios", "persona")
 REMEDY = "ask again: it is made meanwhile; or give a longer deadline_s"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Sequence
+from itertools import islice
 
 import msgspec
 
@@ -13,6 +14,7 @@ from lamina.errors import Invalid
 from lamina.knowledge import ATOM_TYPES
 from lamina.query.atoms import spans
 from lamina.query.layers import noted
+from lamina.query.validity import held
 from lamina.records import Link
 from lamina.requests import AtomInfo, Atoms, AtomsAre, DecisionIs
 from lamina.times import from_micros, text_of
@@ -46,8 +48,12 @@ def atoms(db: sqlite3.Connection, request: Atoms) -> AtomsAre:
             return AtomsAre(atoms=(), more=False)
         conditions.append("a.n IN (SELECT rowid FROM atoms_fts WHERE atoms_fts MATCH ?)")
         values.append(expression)
-    sql = f"{_SELECT} WHERE {' AND '.join(conditions)} ORDER BY a.n DESC LIMIT ?"
-    return _page([_info(row) for row in db.execute(sql, (*values, limit + 1))], limit)
+    sql = f"{_SELECT} WHERE {' AND '.join(conditions)} ORDER BY a.n DESC"
+    at = request.true_at
+    if at is None:
+        return _page([_info(row) for row in db.execute(f"{sql} LIMIT ?", (*values, limit + 1))], limit)
+    found = (one for row in db.execute(sql, values) if held((one := _info(row)).valid_from, one.until, one.time, at))
+    return _page(list(islice(found, limit + 1)), limit)
 
 
 def decision(db: sqlite3.Connection, id: str) -> DecisionIs:
@@ -127,6 +133,8 @@ def _conditions(request: Atoms) -> tuple[list[str], list[str | int]]:
         conditions.append("a.quarantine <> ''")
     elif request.history:
         conditions.append("a.quarantine = ''")
+    elif request.true_at is not None:
+        conditions.append("a.status IN ('active', 'contradicted', 'superseded')")
     else:
         conditions.append("a.status IN ('active', 'contradicted')")
     if request.types:

@@ -11,10 +11,11 @@ from lamina.cli.output import Column, Printer, one_line
 from lamina.errors import Invalid
 from lamina.query import shown_atoms, shown_persona
 from lamina.query.asking import as_of, as_of_option, moment, with_memory, with_past
-from lamina.query.shows import SHOWS
+from lamina.query.shows import SHOWS, Show
 from lamina.records import LAYERS, Hits, Item, Link, Part, Where
 
 RECALLED = ("journal", "atoms", "scenarios", "persona", "vectors")
+PROMPTED = (*RECALLED, "offload")
 WHY = ("journal", "atoms", "scenarios", "persona")
 LINES = 12
 EXPLAINED_CHARS = 60
@@ -120,7 +121,11 @@ def _show(context: Context, options: argparse.Namespace) -> int:
     show, then = SHOWS[options.what], as_of(options)
     if then is not None and not show.service:
         raise Invalid(f"`show {options.what}` tells of now alone, whatever --as-of says")
-    return show.run(context, options, lambda context, work: with_past(context, then, (show.service,), work))
+    return show.run(context, options, lambda context, work: with_past(context, then, _views(show), work))
+
+
+def _views(show: Show) -> tuple[str, ...]:
+    return PROMPTED if show.service == "prompt" else (show.service,)
 
 
 def _show_options(parser: argparse.ArgumentParser) -> None:

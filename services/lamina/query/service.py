@@ -18,7 +18,8 @@ from lamina.errors import Invalid, LaminaError, Transient, Unavailable
 from lamina.home import Home
 from lamina.ids import SUBJECT_ROOT, space_of, untoken
 from lamina.query import atom_reads, persona, reads, refs, scenarios
-from lamina.query.as_of import WHY, installed, moment, recall_past
+from lamina.query.as_of import PROMPTED, WHY, installed, moment, recall_past
+from lamina.query.asked import Asked
 from lamina.query.chain import chain
 from lamina.query.past import Pasts
 from lamina.query.positions import Positions
@@ -26,7 +27,7 @@ from lamina.query.prompt import Prompts
 from lamina.query.recall import recall
 from lamina.query.settling import Settling
 from lamina.query.vectors import VectorLeg
-from lamina.records import AsOf, Hits
+from lamina.records import AsOf, Hits, Prompt
 from lamina.requests import (
     Atoms,
     AtomsAre,
@@ -77,8 +78,10 @@ class Query:
         self._bus = bus
         self._home = home
         self._positions = Positions(bus, home)
-        self._vectors = VectorLeg(home, self._positions, embedding or shared(load(home.config).embedding))
+        config = load(home.config)
+        self._vectors = VectorLeg(home, self._positions, embedding or shared(config.embedding))
         self._prompts = Prompts(self._positions, self._recalled)
+        self._asked = Asked(bus, on=config.recall.record)
         self._pasts = Pasts(bus, home, self._vectors.embedding)
         self._settling = Settling(bus, self._positions, self._vectors, fold_services())
         self._verbs: dict[str, Callable[[str, bytes], Awaitable[Struct]]] = {
@@ -112,6 +115,7 @@ class Query:
         finally:
             await subscription.close()
             await end_news()
+            await self._asked.close()
             await self._pasts.close()
             await self._positions.close()
 
@@ -128,7 +132,9 @@ class Query:
         request = _decoded(payload, Recall)
         if request.as_of is not None:
             return await recall_past(self._pasts, self._positions, space, request, request.as_of)
-        return await self._recalled(space, request)
+        hits = await self._recalled(space, request)
+        self._asked.note(space, request, hits)
+        return hits
 
     async def _recalled(self, space: str, request: Recall) -> Hits:
         return await recall(self._positions, space, request, self._vectors)
@@ -189,9 +195,20 @@ class Query:
 
     async def _prompt(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, PromptOf)
+        if request.as_of is not None:
+            return await self._prompt_past(space, request.session, request.as_of)
         with contextlib.suppress(LaminaError):  # of what was said just now too, but nobody waits long for it
             await self._settling.settled(space, Settled(timeout_s=FRESH_S, layers=("l3",)))
         return await self._prompts.prompt(space, request.session)
+
+    async def _prompt_past(self, space: str, session: str, as_of: AsOf) -> Prompt:
+        head = await self._positions.head(space)
+        services = installed(PROMPTED)
+        async with self._pasts.hold(space, moment(as_of), services, head, wait_s=PAST_WAIT_S) as past:
+            views, vectors = past.positions, past.vectors
+            return await Prompts(views, lambda of, request: recall(views, of, request, vectors)).prompt(
+                space, session
+            )
 
     async def _read(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, Read)

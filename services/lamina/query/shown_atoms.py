@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from lamina.cli.command import DONE, Context
 from lamina.cli.conversation import utc_text
 from lamina.cli.output import Column, one_line
-from lamina.query.asking import as_of
+from lamina.query.asking import as_of, moment
 from lamina.requests import AtomInfo, Atoms, AtomsAre
 
 TEXT_CHARS = 70
@@ -37,6 +37,7 @@ def atoms(context: Context, options: argparse.Namespace, with_memory: WithMemory
         quarantined=options.quarantined,
         limit=options.limit,
         as_of=as_of(options),
+        true_at=moment(options.true_at, end=False) if options.true_at else None,
     )
     page: AtomsAre = with_memory(context, lambda memory: memory.ask("atoms", request, AtomsAre))
     if context.json:
@@ -69,5 +70,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--type", action="append", metavar="NAME", help="of atoms: only this type (may be repeated)")
     parser.add_argument("--query", metavar="WORDS", help="of atoms: only those with one of these words")
     parser.add_argument("--id", metavar="ID", help="of atoms: one, with what it replaced and what replaced it")
+    parser.add_argument(
+        "--true-at", metavar="TIME", help="of atoms: those that held at this day or time in the world"
+    )
     parser.add_argument("--history", action="store_true", help="of atoms: also what no longer holds")
     parser.add_argument("--quarantined", action="store_true", help="of atoms: what is kept and never recalled")

@@ -40,7 +40,7 @@ def _print_change(context: Context, change: Revision) -> None:
 
 def prompt(context: Context, options: argparse.Namespace, with_memory: WithMemory) -> int:
     """Both halves of the prompt block, as a host gets them."""
-    found: Prompt = with_memory(context, lambda memory: memory.prompt(options.session))
+    found: Prompt = with_memory(context, lambda memory: memory.prompt(options.session, as_of=as_of(options)))
     if context.json:
         context.document(found)
         return DONE

@@ -184,7 +184,7 @@ SHOWS = {
         output=PersonaIs,
         service="persona",
     ),
-    "prompt": Show(help="what is put before a model", run=shown_persona.prompt, output=Prompt),
+    "prompt": Show(help="what is put before a model", run=shown_persona.prompt, output=Prompt, service="prompt"),
     "sessions": Show(help="which sessions there are", run=_sessions, output=SessionPage, service="journal"),
     "canvas": Show(
         help="the work of each session as a Mermaid chart", run=_canvas, output=CanvasIs, service="offload"
