@@ -51,8 +51,6 @@ def _recall(context: Context, options: argparse.Namespace) -> int:
 
 def _print_hits(context: Context, hits: Hits, *, explain: bool) -> None:
     printer = context.printer
-    if hits.persona:
-        printer.panel("always known", hits.persona)
     if explain and hits.items:
         _print_parts(printer, hits.items)
     for index, item in enumerate(() if explain else hits.items):
@@ -61,6 +59,9 @@ def _print_hits(context: Context, hits: Hits, *, explain: bool) -> None:
         _print_item(context, item)
     if hits.status == "none":
         printer.line(f"nothing found in space {context.space!r}")
+    if hits.persona:  # it is given with every answer, and is seldom what a person at a terminal has asked for
+        lines = sum(line.startswith("- ") for line in hits.persona.splitlines())
+        printer.line(f"\nalways known beside it: {lines} lines, `lamina show persona`", "dim")
     for part in hits.degraded:
         context.note(f"lamina: {part.part}: {part.why}; {part.remedy}")
 
