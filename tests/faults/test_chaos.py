@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import random
@@ -38,7 +39,11 @@ SECONDS = 600.0 if LONG else 20.0
 SPACES = 50 if LONG else 6
 SETTLE_S = 600.0 if LONG else 120.0
 SCALED = ("journal", "atoms", "offload", "vectors")
-pytestmark = pytest.mark.timeout(SECONDS + 2 * SETTLE_S)
+pytestmark = [
+    pytest.mark.timeout(SECONDS + 2 * SETTLE_S),
+    # nats-py leaves the stream of an attempt open to which a frozen server did not answer
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
 
 
 class Writer:
@@ -222,5 +227,15 @@ async def test_nothing_accepted_is_lost_and_every_view_is_what_a_rebuild_gives(
     said = sum(len(ids) for writer in writers for ids in writer.accepted.values())
     reads = sum((writer.reads for writer in writers), Counter[str]())
     print(f"{said} turns, {sum(writer.refused for writer in writers)} refused, {reads}, {chaos.done}, {found}")  # noqa: T201
+    figures = {"seconds": SECONDS, "spaces": SPACES, "turns": said, "reads": reads, "faults": chaos.done}
+    _keep({**figures, "events": found.events, "findings": len(found.findings)})
+    gc.collect()
     assert not found.findings
     assert said > SPACES
+
+
+def _keep(figures: dict[str, object]) -> None:
+    """Beside what `./infra/test --faults` keeps of the other fault runs."""
+    path = os.environ.get("LAMINA_FAULTS_RESULT")
+    if path and LONG:
+        Path(path).with_name("chaos.json").write_text(json.dumps(figures, indent=2) + "\n")
