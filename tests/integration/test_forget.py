@@ -309,11 +309,19 @@ async def test_a_repeated_import_brings_nothing_back(home: Home, tmp_path: Path)
         async with connected(home) as bus:
             assert await traces(home, bus, ["zqxword1", "zqxword4"]) == []
             assert await traces(home, bus, ["zqxword2"])
+            again = await imported(home, file, "--again")
+            once_more = await imported(home, file, "--again")
+
+            assert (again["turns"], again["known"], once_more["turns"], once_more["known"]) == (2, 4, 0, 6)
+            hits = await memory.recall("zqxword1", deadline_s=10, layers=["l0"])
+            assert hits.items[0].text == said[1]
+            assert (await verify(home, bus, ["alice"])).findings == ()
 
 
-async def imported(home: Home, file: Path) -> Any:
+async def imported(home: Home, file: Path, *more: str) -> Any:
     command = [sys.executable, "-m", "lamina.cli", "--home", str(home.path), "--space", "alice", "import", str(file)]
-    process = await asyncio.create_subprocess_exec(*command, "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    pipe = subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, *more, "--json", stdout=pipe, stderr=pipe)
     out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
     return json.loads(out)

@@ -27,6 +27,7 @@ def _run(context: Context, options: argparse.Namespace) -> int:
         context.space,
         format=options.format,
         skip_bad=options.skip_bad,
+        again=options.again,
         wait=WAITS[options.wait or _furthest()],
         terminal=context.err if context.err.isatty() else None,
         on_bad=_Bad(context),
@@ -92,6 +93,9 @@ def _options(parser: argparse.ArgumentParser) -> None:
         "--wait",
         choices=tuple(WAITS),
         help="return when it is searchable (l0), when facts are taken out (l1, the default), or when all is done",
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="remember also what was forgotten on request, which is else left out"
     )
     parser.add_argument(
         "--skip-bad", action="store_true", help="leave out what cannot be read, and tell of it, instead of stopping"

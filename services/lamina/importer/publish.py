@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lamina import ids, times
+from lamina import events, ids, times
 from lamina.bus import Bus, Outgoing, Subscription, blobs
 from lamina.client.redact import Redactor
 from lamina.errors import Conflict, Invalid, LaminaError, Permanent, Timeout, Transient
@@ -50,7 +50,8 @@ class Publisher:
     """Publishes logs into one space. `bus` gives the connection as it is now, or raises `Unavailable`.
 
     While the log is away every step is tried again for 30 s; then `Unavailable` or `Timeout` is raised, and the
-    same import goes on later where it stopped. `Full` and `Denied` are raised at once.
+    same import goes on later where it stopped. `Full` and `Denied` are raised at once. What was forgotten is skipped,
+    or with `again` remembered anew, under other ids.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Publisher:
         space: str,
         *,
         skip_bad: bool = False,
+        again: bool = False,
         on_bad: Callable[[BadRecord], None] = lambda bad: None,
         on_progress: Callable[[Progress], None] = lambda progress: None,
         redactor: Redactor | None = None,
@@ -67,6 +69,7 @@ class Publisher:
         self._space = space
         self._token = ids.token(space)
         self._skip_bad = skip_bad
+        self._again = again
         self._on_bad = on_bad
         self._on_progress = on_progress
         self._redactor = redactor or Redactor()
@@ -160,11 +163,18 @@ class Publisher:
         progress.calls += sum(isinstance(entry.record, Call) for entry in fresh)
         return stop
 
-    async def _stored(self, batch: Sequence[Prepared | BadRecord]) -> dict[str, str]:
-        """id -> sha256 of those that memory holds; what was sent since it was asked is in `_sent`."""
-        asked = Known(ids=tuple(entry.event.id for entry in batch if isinstance(entry, Prepared)))
-        stored = await self._patiently(lambda: self._ask("known", asked, KnownIds, ANSWER_S))
-        return {id: sha256 for id, (_, sha256) in stored.ids.items()}
+    async def _stored(self, batch: list[Prepared | BadRecord]) -> dict[str, str]:
+        """id -> sha256 of those that memory holds; what was sent since it was asked is in `_sent`. What was forgotten
+        gets another id where it is to be remembered again: the old one stays dead."""
+        there: dict[str, str] = {}
+        asked = {entry.event.id: n for n, entry in enumerate(batch) if isinstance(entry, Prepared)}
+        while asked:
+            request = Known(ids=tuple(asked))
+            stored = await self._patiently(lambda: self._ask("known", request, KnownIds, ANSWER_S))  # noqa: B023 - awaited
+            there |= {id: sha256 for id, (_, sha256) in stored.ids.items()}
+            dead = [n for id, n in asked.items() if self._again and there.get(id) == FORGOTTEN]
+            asked = {_anew(batch, n): n for n in dead}
+        return there
 
     async def _listen(self) -> Subscription | None:
         """Hear how far the journal is; where that cannot be, it is asked."""
@@ -301,6 +311,16 @@ def _entry(item: Record | BadRecord, space: str, unknown_time: datetime, redacto
         return prepare(item, space, unknown_time)
     except Permanent as error:
         return BadRecord.at(item.source, f"{label(item)}: {error}")
+
+
+def _anew(batch: list[Prepared | BadRecord], n: int) -> str:
+    """Give the `n`-th event of a batch the id that it has when it is told once more; what that is."""
+    entry = batch[n]
+    if not isinstance(entry, Prepared):
+        return ""
+    event = replace(entry.event, id=ids.derived_id("again", entry.event.id))
+    batch[n] = replace(entry, event=event, raw=events.encode(event))
+    return event.id
 
 
 def _conflict(entry: Prepared) -> BadRecord:

@@ -32,6 +32,7 @@ class Run:
         *,
         format: str,
         skip_bad: bool,
+        again: bool = False,
         wait: tuple[str, ...] | None,
         terminal: TextIO | None,
         on_bad: Callable[[BadRecord], None],
@@ -41,6 +42,7 @@ class Run:
         self._space = space
         self._format = format
         self._skip_bad = skip_bad
+        self._again = again
         self._wait = wait
         self._terminal = terminal
         self._on_bad = on_bad
@@ -61,6 +63,7 @@ class Run:
                     lambda: link.bus,
                     self._space,
                     skip_bad=self._skip_bad,
+                    again=self._again,
                     on_bad=self._on_bad,
                     on_progress=show,
                     redactor=Redactor(settings.offload.redact),
