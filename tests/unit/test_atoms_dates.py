@@ -6,8 +6,9 @@ from datetime import date
 
 import pytest
 
-from lamina.atoms.builtin import when
+from lamina.atoms.builtin import extract, when
 from lamina.atoms.builtin.language import Language
+from lamina.atoms.turns import Turn
 
 # Said on Wednesday 2025-03-12, where no other day stands before the sentence.
 ENGLISH = """
@@ -252,6 +253,12 @@ CHINESE = """
 二〇二四年五月出生 | 2024-05-01 2024-05-31
 3月20号到24号休假 | 2025-03-20 2025-03-24
 会议从周四改到下周一 | 2025-03-17
+体检改约到周六上午 | 2025-03-15
+评审改到周五了 | 2025-03-14
+下周三到周五我休年假 | 2025-03-19 2025-03-21
+五一要去成都 | 2025-05-01 2025-05-05
+我5月20号领的证 | 2024-05-20
+灰度从周二开始 | 2025-03-18
 发布推迟到4月9号 | 2025-04-09
 """
 CHINESE_NONE = """
@@ -364,6 +371,23 @@ def cases(dated: dict[Language, str]) -> list[tuple[Language, str, str]]:
 
 DATED: dict[Language, str] = {"en": ENGLISH, "ko": KOREAN, "zh": CHINESE, "ja": JAPANESE}
 UNDATED: dict[Language, str] = {"en": ENGLISH_NONE, "ko": KOREAN_NONE, "zh": CHINESE_NONE, "ja": JAPANESE_NONE}
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "days"),
+    [
+        ("zh", "我上周五搬到成都了，下周一入职新公司", ["2025-03-07", "2025-03-17"]),
+        ("ko", "지난주 금요일에 이사했고, 다음 주 월요일에 입사해요", ["2025-03-07", "2025-03-17"]),
+        ("en", "I moved last Friday, and I start at the bakery next Monday", ["2025-03-07", "2025-03-17"]),
+    ],
+)
+def test_clauses_with_days_of_their_own_are_statements_of_their_own(
+    language: Language, said: str, days: list[str]
+) -> None:
+    found = extract([Turn(id="e1", text=said, time="2025-03-12T09:15:00+09:00", role="user")])
+
+    assert [atom.valid_from for atom in found] == days
+    assert {atom.language for atom in found} == {language}
 
 
 def about(text: str, language: Language, said_on: date = date(2025, 3, 12)) -> str:

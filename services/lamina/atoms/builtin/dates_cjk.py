@@ -50,7 +50,7 @@ def _anchor(w: Words) -> re.Pattern[str]:
         "nth": rf"(?<![\d.:/-]){w.nth}",
         "bare": f"(?:{w.bare_before})(?P<bw>{_any(w.bare)})",
         "day": f"(?:{w.word_before})(?P<dw>{_any(w.days)})(?:{w.word_after})",
-        "wday": rf"(?:{w.weekday_before})(?P<vw>{_any(w.bare_weekdays)})(?:{w.weekday_after})",
+        "wday": rf"(?:{w.weekday_before})(?P<vw>{_any(w.bare_weekdays)})(?:{w.weekday_after})(?:{w.weekday_alone})",
         "wend": rf"(?:{w.bare_weekend})",
         "yearly": rf"(?:(?P<rw>{_any(w.yearly)})(?:{w.season_after})|(?P<hw>{_any(w.holidays)})(?:{w.holiday_after}))",
     }

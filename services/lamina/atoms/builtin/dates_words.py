@@ -72,6 +72,7 @@ class Words(Struct, frozen=True, kw_only=True):
     bare_before: str = ""
     weekday_before: str = ""
     weekday_after: str = ""
+    weekday_alone: str = ""
     season_after: str = ""
     holiday_after: str = ""
     fiscal: str = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
+from itertools import pairwise
 
 from lamina.atoms.builtin import rules_en, rules_ja, rules_ko, rules_zh, slots, when
 from lamina.atoms.builtin.hygiene import INSTRUCTS, is_suspicious
@@ -32,6 +33,8 @@ _MAYBE: Mapping[Language, re.Pattern[str]] = {
     "zh": re.compile(r"也许|也許|或许|或許|可能|说不定|說不定|估计|估計|好像|似乎|不确定|不確定"),
     "ja": re.compile(r"かもしれ|気がする|らしい|と思ったり|だろうな|ようかな"),
 }
+_COMMA = re.compile(r"[,，、]\s?")
+_MIN_PART = 6
 _BREAK: Mapping[Language, re.Pattern[str]] = {
     "ko": re.compile(r"[,，、]|(?:지만|는데|은데|인데|[가-힣]고)(?= )"),
     "zh": re.compile(r"[,，、]"),
@@ -84,9 +87,25 @@ def _of_sentence(turn: Turn, sentence: Sentence, spoken: Language, base: date) -
     if sentence.quoted:
         return
     for start, end in _clauses(sentence.text, spoken):
-        atom = _of_clause(turn, sentence, start, end, spoken, base)
-        if atom is not None:
-            yield atom
+        parts = [
+            _of_clause(turn, sentence, *part, spoken, base)
+            for part in _dated_parts(sentence.text, start, end, spoken, base)
+        ]
+        atoms = parts if None not in parts else [_of_clause(turn, sentence, start, end, spoken, base)]
+        yield from (atom for atom in atoms if atom is not None)
+
+
+def _dated_parts(text: str, start: int, end: int, spoken: Language, base: date) -> list[tuple[int, int]]:
+    """Clauses between commas that each have a day of their own are statements of their own, if they can stand alone."""
+    phrases = when.find(text[start:end], spoken, base)
+    if spoken == "en" or len(phrases) < 2 or when.is_settled(text[start:end], spoken):
+        return [(start, end)]
+    cuts = [start]
+    for before, after in pairwise(phrases):
+        commas = [found.end() for found in _COMMA.finditer(text, start + before.end, start + after.start)]
+        if commas and commas[-1] - cuts[-1] >= _MIN_PART and end - commas[-1] >= _MIN_PART:
+            cuts.append(commas[-1])
+    return [(first, len(text[:last].rstrip(" ,、，"))) for first, last in pairwise([*cuts, end])]
 
 
 def _clauses(text: str, spoken: Language) -> Iterator[tuple[int, int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import date
+from datetime import date, timedelta
 from functools import partial
 
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from lamina.atoms.builtin.spans_of_time import When
 from lamina.atoms.builtin.tense import MOVED, side
 
 MAX_PHRASES = 8
+_LONGEST_DAYS = 3_700
 _ASCII_DIGITS = {0xFF10 + digit: str(digit) for digit in range(10)} | {0xFF0F: "/"}
 _JOINED: Mapping[Language, re.Pattern[str]] = {
     "en": re.compile(r",?\s{0,2}(?:to|through|thru|until|till|-|–|—|and)\s{0,2}(?:the\s)?"),
@@ -62,12 +63,17 @@ def validity(text: str, language: Language, phrases: tuple[When, ...]) -> tuple[
     if not phrases:
         return "", ""
     chosen = phrases[0]
-    if len(phrases) > 1 and _SETTLED[language].search(text):
+    if len(phrases) > 1 and is_settled(text, language):
         chosen = (
             max(phrases[1:], key=lambda when: when.first) if phrases[0].first < phrases[-1].first else phrases[-1]
         )
     last = "" if chosen.open or chosen.first == chosen.last else chosen.last.isoformat()
     return chosen.first.isoformat(), last
+
+
+def is_settled(text: str, language: Language) -> bool:
+    """Whether one of its days was settled on the other, or put in its place."""
+    return _SETTLED[language].search(text) is not None
 
 
 def resolved(text: str, phrases: tuple[When, ...]) -> str:
@@ -86,8 +92,9 @@ def _spans(text: str, language: Language, phrases: Iterable[When]) -> Iterable[W
     held: When | None = None
     for when in phrases:
         joined = held and _JOINED[language].fullmatch(text, held.end, when.start)
-        if held and joined and _is_span(held, when) and not _SETTLED[language].search(text):
-            held = replace(held, end=when.end, last=when.last, open=False, absolute=held.absolute and when.absolute)
+        last = _end_of_span(held, when) if held and joined and not is_settled(text, language) else None
+        if held and last is not None:
+            held = replace(held, end=when.end, last=last, open=False, absolute=held.absolute and when.absolute)
             continue
         if held:
             yield _to_number(text, language, held)
@@ -96,8 +103,14 @@ def _spans(text: str, language: Language, phrases: Iterable[When]) -> Iterable[W
         yield _to_number(text, language, held)
 
 
-def _is_span(first: When, second: When) -> bool:
-    return first.last <= second.first and (second.first - first.last).days < 3_700
+def _end_of_span(first: When, second: When) -> date | None:
+    """The last day of a span; a weekday behind another one is that of the days after it. None where there is none."""
+    if first.last <= second.first:
+        return second.last if (second.first - first.last).days < _LONGEST_DAYS else None
+    weeks = (first.last - second.first).days // 7 + 1
+    if second.first != second.last or weeks > 2:
+        return None
+    return second.last + timedelta(days=7 * weeks)
 
 
 def _to_number(text: str, language: Language, when: When) -> When:
