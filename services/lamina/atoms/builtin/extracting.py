@@ -11,6 +11,7 @@ from lamina.atoms.builtin import rules_en, rules_ja, rules_ko, rules_zh, slots, 
 from lamina.atoms.builtin.hygiene import INSTRUCTS, is_suspicious
 from lamina.atoms.builtin.judgement import Judgement, Speaker
 from lamina.atoms.builtin.language import Language, language
+from lamina.atoms.builtin.manner import manner
 from lamina.atoms.builtin.sentences import Sentence, sentences
 from lamina.atoms.turns import Turn
 from lamina.knowledge import MAX_ATOM_CHARS, Atom, Span
@@ -162,6 +163,8 @@ def _of_clause(turn: Turn, sentence: Sentence, start: int, end: int, spoken: Lan
 
 def _judged(text: str, turn: Turn, spoken: Language) -> Judgement | None:
     found = _RULES[spoken](text, _speaker(turn), turn.project)
+    if _speaker(turn) == "user" and (found is None or (found.type != "instruction" and not found.slot)):
+        found = manner(text, spoken) or found
     return slots.filled(found, text, spoken) if found is not None else None
 
 
