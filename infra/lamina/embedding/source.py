@@ -7,6 +7,7 @@ import contextlib
 import os
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -28,6 +29,8 @@ QUERY_CHARS = 600
 FULL_S = 600.0
 """When the day's limit is used: how often it is looked whether another day has begun."""
 BACKGROUND_NICE = 10
+REMEMBERED = 512
+"""Questions whose vector is kept: an agent asks the same again, and a client asks several spaces."""
 log = get_logger()
 
 
@@ -66,6 +69,7 @@ class Embedding:
         self._failures = 0
         self._not_before = 0.0
         self._why = ""
+        self._questions: OrderedDict[str, tuple[str, Vectors]] = OrderedDict()
         self._background: ThreadPoolExecutor | None = None
         self._asking: ThreadPoolExecutor | None = None
 
@@ -111,7 +115,13 @@ class Embedding:
         """The identity of the model, and the vector of a question; of a long one its beginning and its end."""
         if len(text) > QUERY_CHARS:
             text = f"{text[: QUERY_CHARS // 2]} {text[-QUERY_CHARS // 2 :]}"
-        return await self._run(self._query_threads(), lambda model: (model.identity, model.query(text)))
+        known = self._questions.get(text)
+        if known is None:
+            known = await self._run(self._query_threads(), lambda model: (model.identity, model.query(text)))
+            self._questions[text] = known
+            if len(self._questions) > REMEMBERED:
+                self._questions.popitem(last=False)
+        return known
 
     def close(self) -> None:
         for pool in (self._background, self._asking):
@@ -146,6 +156,7 @@ class Embedding:
 
     def _failed(self, error: LaminaError) -> None:
         self._model = None  # what answers after the pause may be another model
+        self._questions.clear()
         if self._clock() < self._not_before:
             return  # another call at the same time has failed already
         pause_s = BACKOFF_S[min(self._failures, len(BACKOFF_S) - 1)]

@@ -48,16 +48,43 @@ class Scope(Struct, frozen=True):
         return (min(1.0, max(0.0, (cosine - self.low) / spread))) ** CONTRAST if spread > 0 else 0.0
 
 
-def fuse(facts: Sequence[Fact], query: str, scope: Scope) -> list[text.Ranked]:
+class Scales(Struct, frozen=True):
+    """What all candidates of a question are weighed by: the best keyword score, what the vectors count, and what
+    counts of what others than the user said."""
+
+    best: float
+    weight: float
+    other: float
+
+
+def scales(facts: Sequence[Fact], query: str) -> Scales:
+    """The scales of a question, by all of its candidates."""
+    best = max((fact.keyword.score for fact in facts if fact.keyword is not None), default=0.0)
+    return Scales(best, vector_weight(facts) if best > 0 else 1.0, text.other_roles(query))
+
+
+def shortlist(facts: Sequence[Fact], scope: Scope, by: Scales, most: int) -> list[Fact]:
+    """The `most` candidates that both legs speak for most, before what stands beside them is looked at."""
+    if len(facts) <= most:
+        return list(facts)
+    scores = []
+    for fact in facts:
+        near = by.weight * scope.nearness(scope.mean if fact.cosine is None else fact.cosine)
+        words = (1.0 - by.weight) * fact.keyword.score / by.best if fact.keyword is not None and by.best > 0 else 0.0
+        scores.append((-words - near * (1.0 if fact.turn.role == "user" else by.other), fact.turn.turn))
+    order = sorted(range(len(facts)), key=scores.__getitem__)
+    return [facts[n] for n in order[:most]]
+
+
+def fuse(facts: Sequence[Fact], query: str, scope: Scope, by: Scales | None = None) -> list[text.Ranked]:
     """The candidates, best first, ties by turn number; `parts` add up to `score`.
 
     The keyword score is divided by the best one; nearness (`vector`) is the cosine laid between the lowest and the
     highest of the scope, to a power. Short turns give a share of it to short turns beside them (`beside`). A text
-    without a vector yet counts as one of average nearness.
+    without a vector yet counts as one of average nearness. `by`: the scales, where these are not all candidates.
     """
-    best = max((fact.keyword.score for fact in facts if fact.keyword is not None), default=0.0)
-    weight = vector_weight(facts) if best > 0 else 1.0
-    other = text.other_roles(query)
+    by = by or scales(facts, query)
+    weight, best = by.weight, by.best
     ranked = []
     for fact in facts:
         parts: dict[str, float] = {}
@@ -66,7 +93,7 @@ def fuse(facts: Sequence[Fact], query: str, scope: Scope) -> list[text.Ranked]:
         parts["vector"] = weight * scope.nearness(scope.mean if fact.cosine is None else fact.cosine)
         parts["beside"] = weight * sum(_given(fact, one) * scope.nearness(one.cosine) for one in fact.beside)
         if fact.turn.role != "user":
-            parts["role"] = parts.get("role", 0.0) + (other - 1.0) * (parts["vector"] + parts["beside"])
+            parts["role"] = parts.get("role", 0.0) + (by.other - 1.0) * (parts["vector"] + parts["beside"])
         ranked.append(text.Ranked(fact.turn.turn, sum(parts.values()), parts))
     return sorted(ranked, key=lambda one: (-one.score, one.turn))
 

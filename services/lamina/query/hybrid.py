@@ -7,8 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from lamina import text
-from lamina.query.fuse import LONG_CHARS, REACH, Beside, Fact, Scope, fuse
+from lamina.query.fuse import LONG_CHARS, REACH, Beside, Fact, Scope, fuse, scales, shortlist
 from lamina.query.keywords import Ranking, filters, scored
 from lamina.records import Where
 
@@ -17,11 +19,15 @@ if TYPE_CHECKING:
 
 NEAREST = 100
 """Candidates of the vector leg."""
+SHORTLIST = 100
+"""Of all candidates, those whose neighbours are looked at."""
 _KEYS = 500
 
 
-def hybrid(db: sqlite3.Connection, ranking: Ranking, near: Near, query: str, where: Where) -> Sequence[text.Ranked]:
-    """The candidates of both legs with both scores each, best first."""
+def hybrid(
+    db: sqlite3.Connection, ranking: Ranking, near: Near, query: str, where: Where, most: int = SHORTLIST
+) -> Sequence[text.Ranked]:
+    """The best of the candidates of both legs with both scores each, best first; at least `most` if there are."""
     import numpy as np
 
     seqs, cosines = near.seqs[: len(near.cosines)], near.cosines
@@ -40,13 +46,16 @@ def hybrid(db: sqlite3.Connection, ranking: Ranking, near: Near, query: str, whe
     others = [one for seq, (one, _) in turns.items() if seq not in known]
     candidates = [*ranking.candidates, *scored(db, query, ranking.expression, others)]
     keyword = {one.turn: one for one in text.rank(candidates, query)}
-    beside = _beside(db, [seq for seq, (_, chars) in turns.items() if chars < LONG_CHARS], near)
     facts = [
-        Fact(one, turns[one.turn][1], keyword.get(one.turn), near.cosine(one.turn), beside.get(one.turn, ()))
+        Fact(one, turns[one.turn][1], keyword.get(one.turn), near.cosine(one.turn))
         for one in candidates
         if one.turn in turns
     ]
-    return fuse(facts, query, Scope(float(cosines.min()), float(cosines.mean()), float(cosines.max())))
+    scope = Scope(float(cosines.min()), float(cosines.mean()), float(cosines.max()))
+    by = scales(facts, query)
+    listed = shortlist(facts, scope, by, max(most, SHORTLIST))
+    beside = _beside(db, [one.turn.turn for one in listed if one.chars < LONG_CHARS], near)
+    return fuse([replace(one, beside=beside.get(one.turn.turn, ())) for one in listed], query, scope, by)
 
 
 def _turns(db: sqlite3.Connection, seqs: Sequence[int]) -> dict[int, tuple[text.Candidate, int]]:

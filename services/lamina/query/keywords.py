@@ -29,11 +29,16 @@ class Found(Struct, frozen=True):
 
 
 class Ranking(Struct, frozen=True):
-    """The keyword leg: its candidates, the same best first, and the expression that found them."""
+    """The keyword leg: its candidates for a query, and the expression that found them."""
 
+    query: str = ""
     candidates: Sequence[text.Candidate] = ()
-    ranked: Sequence[text.Ranked] = ()
     expression: str | None = None
+
+    @property
+    def ranked(self) -> Sequence[text.Ranked]:
+        """The candidates, best first, by their words alone."""
+        return text.rank(self.candidates, self.query)
 
 
 def search(db: sqlite3.Connection, query: str, where: Where, limit: int) -> Ranking:
@@ -50,7 +55,7 @@ def search(db: sqlite3.Connection, query: str, where: Where, limit: int) -> Rank
         finds = _with_common_terms(db, query, finds)
     around = _around(db, finds, conditions, values) if len(finds) < limit else []
     candidates = [*finds, *around]
-    return Ranking(candidates, text.rank(candidates, query), expression)
+    return Ranking(query, candidates, expression)
 
 
 def scored(

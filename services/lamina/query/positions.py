@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
@@ -21,6 +22,8 @@ from lamina.store import Damaged, ViewReader
 
 T = TypeVar("T")
 LOOK_AGAIN_S = 0.25
+READERS = max(1, min(4, os.cpu_count() or 1))
+"""Of one view, how many are read at once: further questions wait for one of them."""
 
 
 class Positions:
@@ -29,7 +32,8 @@ class Positions:
     def __init__(self, bus: Bus, home: Home) -> None:
         self._bus = bus
         self._home = home
-        self._readers: OrderedDict[tuple[str, str], ViewReader] = OrderedDict()
+        self._readers: OrderedDict[tuple[str, str, int], ViewReader] = OrderedDict()
+        self._reading: Counter[tuple[str, str, int]] = Counter()
         self._news: dict[tuple[str, str], asyncio.Event] = {}
         self._closed = False
 
@@ -58,13 +62,16 @@ class Positions:
         last = await self._bus.last(space_subject(space), timeout_s=timeout_s)
         return last.seq if last is not None else 0
 
-    def reader(self, space: str, service: str) -> ViewReader:
-        """The reader of one view, opened at its first read; `Unavailable` after `close`."""
+    def _idle(self, space: str, service: str) -> tuple[str, str, int]:
+        """The reader of a view with the least to do."""
+        return min(((space, service, n) for n in range(READERS)), key=lambda key: (self._reading[key], key[2]))
+
+    def _reader(self, key: tuple[str, str, int]) -> ViewReader:
+        """A reader of one view, opened at its first read; `Unavailable` after `close`."""
         if self._closed:
             raise Unavailable("the query service stops")
-        key = (space, service)
         if key not in self._readers:
-            self._readers[key] = ViewReader(self.link(space, service))
+            self._readers[key] = ViewReader(self.link(key[0], key[1]))
         self._readers.move_to_end(key)
         return self._readers[key]
 
@@ -72,12 +79,14 @@ class Positions:
         self, space: str, service: str, work: Callable[[sqlite3.Connection], T], *, until_s: float | None = None
     ) -> T:
         """`work` on a view. One that is missing or damaged is reported to its worker, and the error raised."""
-        reader = self.reader(space, service)
+        key = self._idle(space, service)
+        reader = self._reader(key)
+        self._reading[key] += 1
         try:
             try:
                 result = await reader.read(work, until_s=until_s)
             except Closed:  # it was the one used longest ago until now
-                reader = self.reader(space, service)
+                reader = self._reader(key)
                 result = await reader.read(work, until_s=until_s)
         except Damaged:
             await self.touch(space, service, damaged=reader.n)
@@ -85,6 +94,10 @@ class Positions:
         except Transient:
             await self.touch(space, service)
             raise
+        finally:
+            self._reading[key] -= 1
+            if not self._reading[key]:
+                del self._reading[key]
         await self._trim()
         return result
 

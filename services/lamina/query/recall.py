@@ -180,8 +180,9 @@ def _places(
     db: sqlite3.Connection, ranking: Ranking, near: Near | None, query: str, request: Recall, atoms: AtomsFound
 ) -> Sequence[Place]:
     where = turns_where(request.where) or Where()
-    ranked = hybrid(db, ranking, near, query, where) if near is not None else ranking.ranked
-    turns = found(db, ranked[: _pool(request)])
+    most = _pool(request)
+    ranked = hybrid(db, ranking, near, query, where, most) if near is not None else ranking.ranked
+    turns = found(db, ranked[:most])
     return woven(turns, atoms, by_event(db, turns_wanted(turns, atoms)))
 
 

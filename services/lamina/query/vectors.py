@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
@@ -26,6 +28,10 @@ BUDGET_BYTES = 384 * 1024 * 1024
 NEWEST_SHARE = 0.9
 SCRIPTS = ("other", "hangul", "kana", "han")
 FEW_TEXTS = 5
+FRESH_S = 0.1
+"""A file written so lately may be written again without its time showing that."""
+
+Marks: TypeAlias = tuple[tuple[str, int, int, int], ...]
 
 
 class Near(Struct, frozen=True):
@@ -51,6 +57,7 @@ class Matrix:
     def __init__(self, key: tuple[object, ...], dims: int) -> None:
         self.key = key
         self.dims = dims
+        self.marks: Marks = ()
         self.last_seq = 0
         self.last_n = 0
         self.texts = 0
@@ -144,6 +151,12 @@ def even(cosines: NDArray[Any], groups: NDArray[Any]) -> NDArray[Any]:
     return evened
 
 
+def _settled(marks: Marks) -> bool:
+    """Was none of these files written a moment ago?"""
+    newest = max((mark[3] for mark in marks), default=0)
+    return time.time_ns() - newest > FRESH_S * 1e9
+
+
 class VectorLeg:
     """Of one query service. `near` raises `Unavailable` where there is no source of vectors, or it is put aside."""
 
@@ -155,23 +168,47 @@ class VectorLeg:
         self._positions = positions
         self._budget = budget_bytes
         self._matrices: OrderedDict[str, Matrix] = OrderedDict()
-        self._locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._reading: dict[str, asyncio.Task[Matrix]] = {}
 
     async def near(self, space: str, query: str) -> Near:
         """All texts of `space` against `query`. Missing views and broken caches are errors of the store."""
         source = await answering(self._home.spaces / space, self.embedding)
         identity, vector = await source.query(query)
-        async with self._locks[space]:
-            matrix = await self._positions.read(
-                space, "vectors", lambda db: self._read(db, space, identity, len(vector))
-            )
+        reading = self._reading.get(space)
+        if reading is None:
+            reading = self._reading[space] = asyncio.create_task(self._matrix(space, identity, len(vector)))
+            reading.add_done_callback(lambda _: self._reading.pop(space, None))
+        # Whoever has no more time leaves the reading to the next one: a large space takes longer than one answer may.
+        matrix = await asyncio.shield(reading)
+        if matrix.key[0] != identity:
+            raise Unavailable("the model was changed a moment ago")
+        return await asyncio.to_thread(matrix.snapshot(), vector)
+
+    async def _matrix(self, space: str, identity: str, dims: int) -> Matrix:
+        """The matrix of a space as it is now; read again only where a file that it comes from was written."""
+        marks = self._marks(space, identity)
+        matrix = self._matrices.get(space)
+        if matrix is None or matrix.marks != marks or not _settled(marks):
+            matrix = await self._positions.read(space, "vectors", lambda db: self._read(db, space, identity, dims))
+            matrix.marks = marks
             self._matrices[space] = matrix
-            self._matrices.move_to_end(space)
-            self._trim()
-            if matrix.lacking:  # a space that nobody writes to is filled once it is asked
-                await self._positions.touch(space, "vectors")
-            compare = matrix.snapshot()
-        return await asyncio.to_thread(compare, vector)
+        self._matrices.move_to_end(space)
+        self._trim()
+        if matrix.lacking:  # a space that nobody writes to is filled once it is asked
+            await self._positions.touch(space, "vectors")
+        return matrix
+
+    def _marks(self, space: str, identity: str) -> Marks:
+        """When the files of the view and of the cache were written, and which they are."""
+        marks: list[tuple[str, int, int, int]] = []
+        for path in (self._positions.link(space, "vectors"), cache_path(self._home.spaces / space, identity)):
+            real = path.resolve()
+            for file in (real, real.with_name(f"{real.name}-wal")):
+                with suppress(OSError):
+                    found = file.stat()
+                    if found.st_size:  # reading makes an empty log beside a database that nobody writes
+                        marks.append((str(file), found.st_ino, found.st_size, found.st_mtime_ns))
+        return tuple(marks)
 
     async def complete(self, space: str) -> bool:
         """Has every text of the view its vector?"""
@@ -211,5 +248,4 @@ class VectorLeg:
 
     def _trim(self) -> None:
         while len(self._matrices) > 1 and sum(one.bytes for one in self._matrices.values()) > self._budget:
-            space, _ = self._matrices.popitem(last=False)
-            self._locks.pop(space, None)
+            self._matrices.popitem(last=False)
