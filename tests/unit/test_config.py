@@ -85,3 +85,10 @@ def test_a_file_that_is_none_is_a_typed_error(path: Path) -> None:
         config.load(path, {})
     with pytest.raises(LaminaError):
         config.load(Path("/dev/null/config.toml"), {})
+
+
+def test_a_switch_is_true_or_false(path: Path) -> None:
+    assert config.load(path, {"LAMINA_RECALL_RECORD": "True"}).recall.record
+    assert not config.load(path, {"LAMINA_RECALL_RECORD": "false"}).recall.record
+    with pytest.raises(Invalid, match="LAMINA_RECALL_RECORD must be true or false"):
+        config.load(path, {"LAMINA_RECALL_RECORD": "yes"})

@@ -24,7 +24,6 @@ SOURCES = frozenset(
         "memory.corrected",
         "persona.edited",
         "scenario.edited",
-        "recall.asked",
     }
 )
 """What was said or done. Everything else in the log was made of it, or speaks of it."""
