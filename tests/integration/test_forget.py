@@ -65,7 +65,7 @@ async def test_a_session_is_gone_to_the_last_byte(home: Home) -> None:
         await others(memory)
         await secrets(memory, 1)
         await memory.settled()
-        before = await memory.recall("tea", limit=10, deadline_s=10)
+        before = await memory.recall("tea", limit=10, deadline_s=10, layers=["l0"])
         async with connected(home) as bus:
             assert await traces(home, bus, SECRETS)
 
@@ -81,7 +81,7 @@ async def test_a_session_is_gone_to_the_last_byte(home: Home) -> None:
             assert await traces(home, bus, SECRETS) == []
             await memory.settled()
             assert (await verify(home, bus, ["alice"])).findings == ()
-        after = await memory.recall("tea", limit=10, deadline_s=10)
+        after = await memory.recall("tea", limit=10, deadline_s=10, layers=["l0"])
         assert {item.text for item in after.items} == {item.text for item in before.items}
         assert (await memory.recall(SECRETS[0], limit=10, deadline_s=10)).items == ()
         assert "s1" not in json.dumps(sources(home, "alice"))
