@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import RESULTS, arguments, daemon, keep
+from lamina.client import Memory
 from lamina.home import Home
 from lamina.importer.formats.lifebench import LifeBenchReader
 from lamina.importer.reading import Document
@@ -105,10 +106,12 @@ async def imported(path: Path) -> tuple[dict[str, list[tuple[str, int, str, str]
         start = time.perf_counter()
         command = [sys.executable, "-m", "lamina.cli", "--home", str(home.path), "--space", "bench", "import"]
         run = await asyncio.to_thread(
-            subprocess.run, [*command, str(path), "--wait", "all"], capture_output=True, text=True, check=False
+            subprocess.run, [*command, str(path), "--wait", "l0"], capture_output=True, text=True, check=False
         )
         if run.returncode:
             raise SystemExit(run.stderr[-2_000:])
+        async with Memory.open(space="bench", home=home.path) as memory:
+            await memory.settled(3_600, layers=["l2"])
         return {"bench": members(home, "bench")}, time.perf_counter() - start
 
 

@@ -82,8 +82,8 @@ def test_what_comes_later_may_divide_a_session_that_was_whole() -> None:
 
 
 def test_a_word_of_many_episodes_lately_tells_less() -> None:
-    pair = (Said("gamma apple pear", 20 * DAY_S, "x"), Said("gamma plum cherry", 22 * DAY_S, "y"))
-    others = tuple(Said(f"gamma w{n}a w{n}b", n * DAY_S, f"s{n}") for n in range(0, 20, 3))
+    pair = (Said("gamma delta apple", 20 * DAY_S, "x"), Said("gamma delta plum", 21 * DAY_S, "y"))
+    others = tuple(Said(f"gamma delta w{n}a w{n}b", n * DAY_S, f"s{n}") for n in range(0, 20, 2))
     alone = learned(*pair)
     late = learned(*pair)
     late.learn(*others)
@@ -95,9 +95,9 @@ def test_a_word_of_many_episodes_lately_tells_less() -> None:
 
 
 def test_what_hangs_together_is_not_torn_apart_by_what_comes_later() -> None:
-    pair = (Said("gamma apple pear", 0, "x"), Said("gamma plum cherry", 2 * DAY_S, "y"))
+    pair = (Said("gamma delta apple", 0, "x"), Said("gamma delta plum", DAY_S, "y"))
     sim = learned(*pair)
-    sim.learn(*(Said(f"gamma w{n}a w{n}b", 3 * DAY_S + n * HOUR_S, f"s{n}") for n in range(50)))
+    sim.learn(*(Said(f"gamma delta w{n}a w{n}b", 3 * DAY_S + n * HOUR_S, f"s{n}") for n in range(50)))
     sim.arrange_all()
 
     assert any(frozenset(one.text for one in pair) <= group for group in sim.groups())
@@ -379,7 +379,7 @@ def test_a_task_that_is_not_done_is_an_open_question() -> None:
 MONTH_S = 30 * DAY_S
 
 
-def long_story(months: int, a_month: int = 8) -> list[Said]:
+def long_story(months: int, a_month: int = 10) -> list[Said]:
     """One project, day after day, that goes on for months."""
     days = [month * MONTH_S + day * 3 * DAY_S for month in range(months) for day in range(a_month)]
     return [Said(f"deploy pipeline step{n} fix{n}", at_s, f"s{n}", "alpha") for n, at_s in enumerate(days)]

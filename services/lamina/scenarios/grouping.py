@@ -22,18 +22,18 @@ HOUR_US = 3_600_000_000
 DAY_US = 24 * HOUR_US
 GAP_US = HOUR_US // 6
 """A longer pause begins a new episode, in a session that goes on for more than a day."""
-ENOUGH = 0.12
+ENOUGH = 0.15
 """The least score by which an episode goes on from another."""
 COMMON = 32
 """A word that stood in so many of the episodes just before tells nothing; no more of them are looked at."""
 LATELY_US = 30 * DAY_US
-_WEIGHTS = ((4, 1.0), (16, 0.5), (COMMON - 1, 0.25))
+_WEIGHTS = ((0, 1.0), (2, 0.7), (6, 0.4), (16, 0.15))
 """A word that stood in at most so many episodes lately counts so much."""
 FLOOR = 0.3
 """Of the score, what time never takes."""
 NEAR = 4.0
 """What is minutes away counts so much more."""
-SAME_PROJECT = 0.2
+SAME_PROJECT = 0.25
 """Of a project, what follows within a day or two goes on from what was before by that alone."""
 MOST_WORDS = 64
 """Of an atom."""
