@@ -41,7 +41,7 @@ def learned(said: Sequence[Said], batches: Sequence[int]) -> Sim:
     return sim
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(said=_said, data=st.data(), batches=st.lists(st.integers(1, 9), min_size=1, max_size=4))
 def test_any_order_and_any_batches_give_the_same(said: list[Said], data: st.DataObject, batches: list[int]) -> None:
     at_once = learned(said, [len(said)])
@@ -52,7 +52,7 @@ def test_any_order_and_any_batches_give_the_same(said: list[Said], data: st.Data
     assert other.titles() == at_once.titles()
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(said=_said, batches=st.lists(st.integers(1, 9), min_size=1, max_size=3), out=st.sets(st.integers(0, 23)))
 def test_what_is_taken_out_is_as_if_it_had_never_been(said: list[Said], batches: list[int], out: set[int]) -> None:
     gone = {at for at in out if at < len(said)}
@@ -68,7 +68,7 @@ def test_what_is_taken_out_is_as_if_it_had_never_been(said: list[Said], batches:
     assert sim.groups() == expected.groups()
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(said=_said, batches=st.lists(st.integers(1, 9), min_size=1, max_size=3))
 def test_rows_and_files_agree(said: list[Said], batches: list[int]) -> None:
     sim = learned(said, batches)
