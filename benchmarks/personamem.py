@@ -1,14 +1,14 @@
 """PersonaMem without a model: which of four answers is best supported by what is remembered of the user?
 
-The memory of a space is built of the dialogue alone: the persona header of each document is left out, and of the
-document that holds the question everything from the question on. Choosers:
+A space a user, built of the dialogue alone: the persona header of each document is left out, and recall is held to
+the documents of the question and, where one of them holds the question, to what was said before it. Choosers:
 
 - `letter`: always the letter that is right most often; `random`: its expectation
 - `bm25`: the answer with the best raw BM25 score against any one user turn
 - `memory`: the same over what `Memory.recall` gives for each answer; where the user asks for something new, the
   answer that what is remembered supports least
-- `reader` (`--reader http://host:port/v1 --model NAME`): an OpenAI-compatible model that is given the prompt block
-  and what is recalled for the question
+- `reader` (`--reader http://host:port/v1 --model NAME`): an OpenAI-compatible model that is given what is recalled
+  for the question
 
     python benchmarks/personamem.py [--users 2] [--reader URL --model NAME]
 """
@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import arguments, daemon, keep
-from lamina.client import Memory
+from lamina.client import Item, Memory, Where
 from lamina.text import terms
 
 LETTERS = "abcd"
@@ -110,40 +110,47 @@ def until(turns: Sequence[tuple[str, str]], question: str) -> Sequence[tuple[str
     return turns[: next((n for n, (_, text) in enumerate(turns) if start in text), len(turns))]
 
 
-async def remembered(memory: Memory, turns: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, int]:
-    """Tell the dialogues; event id -> the number of its user turn."""
-    numbers: dict[str, int] = {}
+async def remembered(memory: Memory, turns: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, tuple[str, int]]:
+    """Tell the dialogues; event id of a user turn -> its document and place."""
+    places: dict[str, tuple[str, int]] = {}
     for day, (name, said) in enumerate(turns.items()):
-        for minute, (role, text) in enumerate(said):
-            time = f"2026-01-{day + 1:02d}T{minute // 60:02d}:{minute % 60:02d}:00+00:00"
-            accepted = await memory.turn(role, text, session=name, time=time, turn_id=f"{name}:{minute}")
+        for place, (role, text) in enumerate(said):
+            time = f"2026-{1 + day // 28:02d}-{1 + day % 28:02d}T{place // 60:02d}:{place % 60:02d}:00+00:00"
+            accepted = await memory.turn(role, text, session=name, time=time)
             if role == "user":
-                numbers[accepted.id] = len(numbers)
+                places[accepted.id] = (name, place)
         await memory.end_session(name)
-    await memory.settled(300.0)
-    return numbers
+    await memory.settled(600.0)
+    return places
 
 
-async def chosen(memory: Memory, one: Mapping[str, Any], index: Bm25, numbers: Mapping[str, int]) -> str:
+async def recalled(memory: Memory, query: str, one: Mapping[str, Any], known: Mapping[str, Any]) -> list[Item]:
+    """What memory gives for a text, of the documents of the question and of what was said before it alone."""
+    where = Where(sessions=one["documents"])
+    hits = await memory.recall(query, limit=2 * RECALLED, budget_tokens=40_000, deadline_s=20.0, where=where)
+    return [item for item in hits.items if any(id in known for id in item.sources)][:RECALLED]
+
+
+async def chosen(memory: Memory, one: Mapping[str, Any], index: Bm25, known: Mapping[str, int]) -> str:
     """The answer of most support; of least, where something new is asked for."""
     support: dict[str, float] = {}
     for letter, answer in one["options"].items():
-        hits = await memory.recall(answer, limit=RECALLED, budget_tokens=20_000, deadline_s=20.0)
-        turns = {numbers[id] for item in hits.items for id in item.sources if id in numbers}
+        items = await recalled(memory, answer, one, known)
+        turns = {known[id] for item in items for id in item.sources if id in known}
         support[letter] = index.best(terms(answer), sorted(turns))
     ranked = sorted(support, key=lambda letter: -support[letter])
     return ranked[-1] if "?" in one["text"] and _NEW.search(one["text"]) else ranked[0]
 
 
-async def answered(memory: Memory, one: Mapping[str, Any], url: str, model: str) -> str:
-    """What a model picks, given what memory puts before it."""
+async def answered(memory: Memory, one: Mapping[str, Any], known: Mapping[str, int], url: str, model: str) -> str:
+    """What a model picks, given what memory recalls for the question."""
     from openai import AsyncOpenAI
 
-    block = (await memory.prompt()).stable
-    hits = await memory.recall(one["text"], limit=RECALLED, budget_tokens=3_000, deadline_s=20.0, format="prompt")
+    items = await recalled(memory, one["text"], one, known)
+    said = "\n".join(f"- {item.text}" for item in items)
     options = "\n".join(f"({letter}) {text}" for letter, text in one["options"].items())
     which = "Which answer fits this user best? Answer with its letter alone."
-    ask = "\n\n".join((block, hits.text, one["text"], options, which))
+    ask = "\n\n".join((f"What the user said before:\n{said}", one["text"], options, which))
     async with AsyncOpenAI(base_url=url, api_key=os.environ.get("READER_API_KEY", "none")) as client:
         answer = await client.chat.completions.create(
             model=model, messages=[{"role": "user", "content": ask}], temperature=0
@@ -178,21 +185,20 @@ async def main() -> None:
     right: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     os.environ["LAMINA_EMBEDDING_PROVIDER"] = "none"
     async with daemon() as (home, _):
-        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-        for one in asked:
-            if one["user"] in users:
-                turns = {name: until(told[name], one["text"]) for name in one["documents"]}
-                groups[one["user"], tuple((name, len(said)) for name, said in turns.items())].append(one)
-        for n, ((_, sizes), ones) in enumerate(groups.items()):
-            turns = {name: told[name][:size] for name, size in sizes}
-            index = Bm25([text for said in turns.values() for role, text in said if role == "user"])
+        for n, user in enumerate(users):
+            ones = [one for one in asked if one["user"] == user]
+            names = dict.fromkeys(name for one in ones for name in one["documents"])
             async with Memory.open(space=f"u{n}", home=home.path) as memory:
-                numbers = await remembered(memory, turns)
+                places = await remembered(memory, {name: told[name] for name in names})
                 for one in ones:
+                    ends = {name: len(until(told[name], one["text"])) for name in one["documents"]}
+                    before = [id for id, (name, place) in places.items() if place < ends.get(name, 0)]
+                    known = {id: number for number, id in enumerate(before)}
+                    index = Bm25([told[places[id][0]][places[id][1]][1] for id in before])
                     raw = max(one["options"], key=lambda letter: index.best(terms(one["options"][letter])))
-                    picks = {"letter": letter, "bm25": raw, "memory": await chosen(memory, one, index, numbers)}
+                    picks = {"letter": letter, "bm25": raw, "memory": await chosen(memory, one, index, known)}
                     if options.reader:
-                        picks["reader"] = await answered(memory, one, options.reader, options.model)
+                        picks["reader"] = await answered(memory, one, known, options.reader, options.model)
                     for name in ("ALL", one["type"]):
                         right[name]["random"].append(1 / len(LETTERS))
                         for chooser, pick in picks.items():
@@ -205,9 +211,7 @@ async def main() -> None:
         }
         for name, by in sorted(right.items())
     }
-    keep(
-        "personamem", {"measure": "accuracy of the chosen answer, per cent", "spaces": len(groups), "types": figures}
-    )
+    keep("personamem", {"measure": "accuracy of the chosen answer, per cent", "users": len(users), "types": figures})
 
 
 if __name__ == "__main__":
