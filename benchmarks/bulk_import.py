@@ -24,7 +24,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.common import arguments, bus, daemon, keep, process_cpu_s, real_turns
+from benchmarks.common import arguments, bus, compiled, daemon, keep, process_cpu_s, real_turns
 from benchmarks.start_and_size import server_pid
 from lamina import events, ids, times
 from lamina.bus import Outgoing
@@ -104,9 +104,8 @@ def cpu_s(pid: int) -> dict[str, float]:
 async def imports(path: Path, home: Home) -> None:
     command = [sys.executable, "-m", "lamina.cli", "--home", str(home.path), "--space", SPACE]
     command += ["import", str(path), "--wait", "l0", "--json"]
-    compiled = {"PYTHONPYCACHEPREFIX": str(path.parent / "compiled"), "PYTHONDONTWRITEBYTECODE": ""}
     process = await asyncio.create_subprocess_exec(
-        *command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ | compiled
+        *command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=compiled()
     )
     _, errors = await process.communicate()
     if process.returncode:

@@ -95,12 +95,20 @@ def quantiles(values: Sequence[float]) -> dict[str, float]:
     }
 
 
+def compiled() -> dict[str, str]:
+    """The environment of a program that keeps its bytecode, as an installed one does, wherever this runs."""
+    return os.environ | {
+        "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "lamina-bench-bytecode"),
+        "PYTHONDONTWRITEBYTECODE": "",
+    }
+
+
 @contextlib.asynccontextmanager
 async def daemon(services: str = "") -> AsyncIterator[tuple[Home, int]]:
     """A daemon on a temporary home: the home and the process. `services` limits what it runs."""
     with tempfile.TemporaryDirectory(prefix="lamina-bench-") as folder:
         home = Home(folder)
-        environment = os.environ | ({"LAMINA_DAEMON_SERVICES": services} if services else {})
+        environment = compiled() | ({"LAMINA_DAEMON_SERVICES": services} if services else {})
         command = [sys.executable, "-m", "lamina.cli", "--home", folder, "up"]
         process = await asyncio.create_subprocess_exec(*command, env=environment, stderr=subprocess.DEVNULL)
         try:

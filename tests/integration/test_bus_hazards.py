@@ -541,3 +541,39 @@ class TestConnect:
         await change(bus, connected=True)
 
         assert (await bus.publish(SUBJECT, b"x")).seq == 1
+
+
+async def test_a_socket_opened_in_vain_is_closed_before_the_next() -> None:
+    """A server that goes away, and in its place one that speaks something else."""
+    open_now, opened, most = 0, 0, 0
+    enough, ended = asyncio.Event(), asyncio.Event()
+
+    async def server(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal open_now, opened, most
+        opened, open_now = opened + 1, open_now + 1
+        most = max(most, open_now)
+        if opened == 1:
+            writer.write(b'INFO {"server_id":"a","version":"2.12.0","max_payload":1048576,"headers":true}\r\n')
+            for _ in range(2):  # the client's own, and that of its first subscription
+                await reader.readuntil(b"PING\r\n")
+                writer.write(b"PONG\r\n")
+        else:
+            writer.write(b"this is no bus\r\n")
+            if opened == 4:
+                enough.set()
+            await reader.read()
+        open_now -= 1
+        writer.close()
+        await writer.wait_closed()
+        if enough.is_set() and not open_now:
+            ended.set()
+
+    listening = await asyncio.start_server(server, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    connection = Connection()
+    async with listening:
+        await connection.open([f"nats://127.0.0.1:{port}"], {}, timeout_s=20)
+        await asyncio.wait_for(enough.wait(), 20)
+        await connection.close()
+        await asyncio.wait_for(ended.wait(), 20)
+    assert most == 1

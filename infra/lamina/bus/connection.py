@@ -53,6 +53,7 @@ class Connection(Client):
         self._reply_prefix = f"{inbox}.{NUID().next().decode()}."
         self._denied_subscriptions: set[str] = set()
         self._flush_due = False
+        self._ended = False
         self._last_error: Exception | None = None
         self._refused: asyncio.Future[None] = self._loop.create_future()
         self.watchers: set[Callable[[], None]] = set()
@@ -209,6 +210,20 @@ class Connection(Client):
         await self.answer(future, "PING", timeout_s)
 
     # -- what nats-py calls
+
+    async def _connect_to_server(self, server: Any) -> None:
+        # nats-py forgets the socket of an attempt that failed after it was opened; nobody else could close it. And
+        # a cancellation that meets the end of an attempt is lost in its `wait_for`: it would go on after `close`
+        if self._transport is not None:
+            self._transport.close()
+        if self._ended:
+            self._status = Client.CLOSED
+            raise asyncio.CancelledError
+        await super()._connect_to_server(server)
+
+    async def close(self) -> None:
+        self._ended = True
+        await super().close()
 
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
         # nats-py decodes headers, builds a Msg and goes through a queue and a task for each message: 10 to 16 k
