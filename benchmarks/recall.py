@@ -41,7 +41,7 @@ from lamina.requests import Recall
 from lamina.runtime.embedcache import EmbedCache, cache_path
 from lamina.runtime.views import space_subject
 
-SERVICES = ("journal", "vectors", "query")
+SERVICES = ("journal", "vectors", "persona", "query")
 WARM, ASKED, ROUNDS = 20, 200, 10
 BATCH = 500
 AT_ONCE = 16
@@ -94,7 +94,7 @@ async def filled(link: Any, home: Home, space: str, size: int, turns: Sequence[t
         await link.publish_batch([outgoing(space, *turn) for turn in batch])
     last = await link.last(space_subject(space))
     positions = Positions(link, home)
-    for service in SERVICES[:2]:
+    for service in SERVICES[:3]:
         await positions.wait(space, service, last.seq)
     await positions.close()
 
