@@ -215,7 +215,7 @@ class Connection(Client):
         # nats-py forgets the socket of an attempt that failed after it was opened; nobody else could close it. And
         # a cancellation that meets the end of an attempt is lost in its `wait_for`: it would go on after `close`
         if self._transport is not None:
-            self._transport.close()
+            self._transport.close()  # type: ignore[no-untyped-call]
         if self._ended:
             self._status = Client.CLOSED
             raise asyncio.CancelledError
