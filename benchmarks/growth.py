@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 
 from benchmarks.common import RESULTS, arguments, bus, daemon, keep, until_idle
 from lamina import events, ids, times
@@ -34,9 +34,11 @@ def outgoing(space: str, session: str) -> Outgoing:
     return Outgoing(ids.event_subject(ids.token(space), "turn.recorded"), events.encode(event))
 
 
-async def folded(home: Home, space: str) -> None:
-    async with Memory.open(space=space, home=home.path) as memory:
-        await memory.settled(600, layers=["l0"])
+async def folded(home: Home, spaces: Iterable[str], *layers: str) -> None:
+    """Wait until these layers of the spaces (or, without any, all of them) have all there is."""
+    for space in dict.fromkeys(spaces):
+        async with Memory.open(space=space, home=home.path) as memory:
+            await memory.settled(600, layers=layers or None)
 
 
 async def along(place: Callable[[int], tuple[str, str]], most: int) -> AsyncIterator[tuple[str, dict[str, float]]]:
@@ -48,7 +50,7 @@ async def along(place: Callable[[int], tuple[str, str]], most: int) -> AsyncIter
                 batch = [outgoing(*place(stored + n)) for n in range(min(100, mark - stored))]
                 await link.publish_batch(batch)
                 stored += len(batch)
-            await folded(home, place(stored - 1)[0])
+            await folded(home, (place(n)[0] for n in range(stored)))
             used = await until_idle(pid)
             start = time.perf_counter()
             for n in range(PROBE):
@@ -56,8 +58,9 @@ async def along(place: Callable[[int], tuple[str, str]], most: int) -> AsyncIter
                 await link.publish(one.subject, one.data)
             accepted = time.perf_counter() - start
             stored += PROBE
-            await folded(home, place(stored - 1)[0])
+            await folded(home, [place(stored - 1)[0]], "l0")
             searchable = time.perf_counter() - start
+            await folded(home, (place(n)[0] for n in range(stored - PROBE, stored)))
             yield (
                 str(mark),
                 {
