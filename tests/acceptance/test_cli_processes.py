@@ -139,6 +139,28 @@ def test_life_of_a_daemon(tmp_path: Path) -> None:
     assert answer(home, "status").bus.state == "down"
 
 
+def test_what_a_home_holds_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """Whatever the shell's umask is: views, ledger, store of the bus, files for people, what is written beside them."""
+    home = tmp_path / "home"
+    before = os.umask(0o000)
+    daemon = Process(home, "up", "--json")
+    try:
+        daemon.first_line()
+        assert lamina(home, "remember", "Always answer in French.").returncode == 0
+        assert lamina(home, "export", str(tmp_path / "out.tar")).returncode == 0
+        open_to_others = [
+            str(path.relative_to(tmp_path))
+            for path in (home, *home.rglob("*"), tmp_path / "out.tar")
+            if not path.is_symlink() and path.lstat().st_mode & 0o077 and not path.is_socket()
+        ]
+    finally:
+        os.umask(before)
+        daemon.end()
+
+    assert len(list(home.rglob("*.db"))) >= 5
+    assert open_to_others == []
+
+
 def pids(home: Path, service: str) -> set[int]:
     (found,) = (one for one in answer(home, "status").services if one.name == service)
     return {worker.pid for worker in found.workers}
