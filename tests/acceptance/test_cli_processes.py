@@ -140,7 +140,7 @@ def test_life_of_a_daemon(tmp_path: Path) -> None:
 
 
 def test_what_a_home_holds_is_for_its_owner_alone(tmp_path: Path) -> None:
-    """Whatever the shell's umask is: views, ledger, store of the bus, files for people, what is written beside them."""
+    """Whatever the umask of the shell is: views, ledger, store of the bus, and what is written beside them."""
     home = tmp_path / "home"
     before = os.umask(0o000)
     daemon = Process(home, "up", "--json")
