@@ -7,8 +7,8 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.atoms.builtin import when
-from lamina.atoms.builtin.language import Language
+from lamina.text import when
+from lamina.text.language import Language
 
 PIECES = [
     "0",

@@ -6,9 +6,10 @@ from datetime import date
 
 import pytest
 
-from lamina.atoms.builtin import extract, when
-from lamina.atoms.builtin.language import Language
+from lamina.atoms.builtin import extract
 from lamina.atoms.turns import Turn
+from lamina.text import when
+from lamina.text.language import Language
 
 # Said on Wednesday 2025-03-12, where no other day stands before the sentence.
 ENGLISH = """

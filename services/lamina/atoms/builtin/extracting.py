@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import pairwise
 
-from lamina.atoms.builtin import rules_en, rules_ja, rules_ko, rules_zh, slots, when
+from lamina.atoms.builtin import rules_en, rules_ja, rules_ko, rules_zh, slots
 from lamina.atoms.builtin.hygiene import INSTRUCTS, is_suspicious
 from lamina.atoms.builtin.judgement import Judgement, Speaker
-from lamina.atoms.builtin.language import Language, language
 from lamina.atoms.builtin.manner import manner
 from lamina.atoms.builtin.sentences import Sentence, sentences
 from lamina.atoms.turns import Turn
 from lamina.knowledge import MAX_ATOM_CHARS, Atom, Span
+from lamina.text import when
+from lamina.text.language import Language, language
 from lamina.times import parse
 
 MAX_TURN_CHARS = 20_000

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from lamina.atoms.builtin.judgement import Judgement
-from lamina.atoms.builtin.language import Language
+from lamina.text.language import Language
 
 _ONLY: Mapping[Language, re.Pattern[str]] = {
     "en": re.compile(

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from msgspec.structs import replace
 
 from lamina.atoms.builtin.judgement import Judgement
-from lamina.atoms.builtin.language import Language
+from lamina.text.language import Language
 
 F = re.IGNORECASE
 _DOUBT = re.compile(

@@ -10,13 +10,13 @@ from datetime import date
 import msgspec
 
 from lamina.atoms.builtin.hygiene import INSTRUCTS, instructs_memory, is_suspicious
-from lamina.atoms.builtin.language import language
 from lamina.atoms.model.quotes import Source, is_quoted
 from lamina.atoms.model.schema import MAX_ATOMS, MAX_QUOTES, Item
 from lamina.atoms.turns import Turn
 from lamina.errors import Invalid
 from lamina.knowledge import ATOM_TYPES, MAX_ATOM_CHARS, MAX_PRIORITY, Atom, AtomType, Scope, Span
 from lamina.text.injected import cut
+from lamina.text.language import language
 from lamina.text.normalise import normalise
 from lamina.text.stopwords import STOP_WORDS
 from lamina.text.tokens import terms

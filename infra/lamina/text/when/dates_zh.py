@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lamina.atoms.builtin.dates_words import SEASONS, Words, combined, number
+from lamina.text.when.dates_words import SEASONS, Words, combined, number
 
 _HEADS = {"上上": -2, "上": -1, "这": 0, "這": 0, "本": 0, "下": 1, "下下": 2}
 _HEADS = {head + each: away for head, away in _HEADS.items() for each in ("", "个", "個", "一")} | {

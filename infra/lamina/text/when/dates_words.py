@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from lamina.atoms.builtin.spans_of_time import Part, Side, Yearly
+from lamina.text.when.spans_of_time import Part, Side, Yearly
 
 T = TypeVar("T")
 Bare: TypeAlias = Literal["week", "next week", "month", "year"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lamina.atoms.builtin.dates_words import SEASONS, Words, combined
+from lamina.text.when.dates_words import SEASONS, Words, combined
 
 _WEEK_HEADS = {
     **{"지지난 ": -2, "저저번 ": -2, "지난 ": -1, "저번 ": -1, "지난번 ": -1, "이번 ": 0, "요번 ": 0},

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lamina.atoms.builtin.dates_words import SEASONS as _SEASONS
-from lamina.atoms.builtin.spans_of_time import Part, Yearly
+from lamina.text.when.dates_words import SEASONS as _SEASONS
+from lamina.text.when.spans_of_time import Part, Yearly
 
 DAY_NUMBER = {name: number for number, name in enumerate(["mon", "tue", "wed", "thu", "fri", "sat", "sun"])}
 MONTH_NUMBER = {

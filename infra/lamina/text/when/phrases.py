@@ -9,10 +9,10 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from lamina.atoms.builtin import dates_cjk, dates_en
-from lamina.atoms.builtin.language import Language
-from lamina.atoms.builtin.spans_of_time import When
-from lamina.atoms.builtin.tense import MOVED, side
+from lamina.text.language import Language
+from lamina.text.when import dates_cjk, dates_en
+from lamina.text.when.spans_of_time import When
+from lamina.text.when.tense import MOVED, side
 
 MAX_PHRASES = 8
 _LONGEST_DAYS = 3_700

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lamina.atoms.builtin.dates_words import SEASONS, Words
+from lamina.text.when.dates_words import SEASONS, Words
 
 _WEEKDAYS = {f"{name}曜{tail}": value for value, name in enumerate("月火水木金土日") for tail in ("日", "")}
 _NUMBER = r"\d{1,4}|[一二三四五六七八九]?十[一二三四五六七八九]?|[一二三四五六七八九]"

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from typing import Literal, TypeAlias
 
-from lamina.atoms.builtin import spans_of_time as span
-from lamina.atoms.builtin.dates_ja import JA
-from lamina.atoms.builtin.dates_ko import KO
-from lamina.atoms.builtin.dates_words import T, Words, number, plain
-from lamina.atoms.builtin.dates_zh import ZH
-from lamina.atoms.builtin.language import Language
-from lamina.atoms.builtin.spans_of_time import Range, Side, When
+from lamina.text.language import Language
+from lamina.text.when import spans_of_time as span
+from lamina.text.when.dates_ja import JA
+from lamina.text.when.dates_ko import KO
+from lamina.text.when.dates_words import T, Words, number, plain
+from lamina.text.when.dates_zh import ZH
+from lamina.text.when.spans_of_time import Range, Side, When
 
 Grain: TypeAlias = Literal["year", "month", "week", "day"]
 Found: TypeAlias = tuple[Range | None, Grain]

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 
-from lamina.atoms.builtin import spans_of_time as span
-from lamina.atoms.builtin.patterns_dates_en import (
+from lamina.text.when import spans_of_time as span
+from lamina.text.when.patterns_dates_en import (
     DAY_NUMBER,
     EVERY,
     HINT,
@@ -18,7 +18,7 @@ from lamina.atoms.builtin.patterns_dates_en import (
     PHRASE,
     SEASONS,
 )
-from lamina.atoms.builtin.spans_of_time import Range, Side, When
+from lamina.text.when.spans_of_time import Range, Side, When
 
 _NAMED = {"yesterday": -1, "last night": -1, "tomorrow": 1}
 _MAX_EVERY_CHARS = 24

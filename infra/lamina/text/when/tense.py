@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from lamina.atoms.builtin.language import Language
-from lamina.atoms.builtin.spans_of_time import Side
+from lamina.text.language import Language
+from lamina.text.when.spans_of_time import Side
 
 _PERFECT = "".join(
     chr(code) for code in range(0xAC00, 0xD7A4) if (code - 0xAC00) % 28 == 20 and chr(code) not in "있겠"
