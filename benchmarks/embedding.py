@@ -116,11 +116,11 @@ def recall(cases: Iterable[Any], cache: Cache) -> dict[str, dict[str, Any]]:
             rows = cache.vectors("p", [text for texts in passages for text in texts])
             starts = np.cumsum([0, *[len(texts) for texts in passages[:-1]]])
             groups = np.array([SCRIPTS.index(script(texts[0])) for texts in passages])
-            for (question, _, gold, _), vector in zip(case.questions, asked, strict=True):
+            for (question, _, gold, now), vector in zip(case.questions, asked, strict=True):
                 cosines = even(np.maximum.reduceat(rows @ vector, starts), groups)
                 seqs = np.arange(1, len(passages) + 1)
                 near = Near(seqs, cosines, {int(seq): n for n, seq in enumerate(seqs)}, len(seqs))
-                ranking = search(db, question, Where(), POOL)
+                ranking = search(db, question, Where(), POOL, now)
                 ours = [one.turn for one in hybrid(db, ranking, near, question, Where())][:TOP]
                 alone = [int(seqs[n]) for n in np.argsort(-cosines, kind="stable")[:TOP]]
                 shares = [len({case.turns[n - 1][0] for n in turns} & gold) / len(gold) for turns in (alone, ours)]

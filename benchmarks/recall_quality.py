@@ -16,13 +16,14 @@ import sqlite3
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.common import arguments, keep
-from lamina import events
+from lamina import events, times
 from lamina.config import EmbeddingConfig
 from lamina.embedding import Vectors, chosen
 from lamina.journal.fold import TABLES, State, fold, needs
@@ -96,13 +97,13 @@ def journal(turns: Iterable[Any]) -> tuple[sqlite3.Connection, list[str]]:
 
 
 def ways(
-    db: sqlite3.Connection, question: str, rows: Vectors, groups: NDArray[Any], vector: Vectors
+    db: sqlite3.Connection, question: str, now: datetime, rows: Vectors, groups: NDArray[Any], vector: Vectors
 ) -> Iterator[tuple[str, list[int]]]:
     """The first turns of each way."""
     cosines = even(rows @ vector, groups)
     seqs = np.arange(1, len(rows) + 1)
     near = Near(seqs, cosines, {int(seq): n for n, seq in enumerate(seqs)}, len(rows))
-    ranking = search(db, question, Where(), POOL)
+    ranking = search(db, question, Where(), POOL, now)
     keywords = [one.turn for one in ranking.ranked]
     vectors = [int(seqs[n]) for n in np.argsort(-cosines, kind="stable")[:200]]
     fused: dict[int, float] = defaultdict(float)
@@ -123,8 +124,8 @@ def measured(cases: Iterable[Any], cache: Cache) -> dict[str, dict[str, list[flo
         rows = cache.vectors("p", texts)
         groups = np.array([SCRIPTS.index(script(text)) for text in texts])
         asked = cache.vectors("q", [question for question, *_ in case.questions])
-        for (question, category, gold, _), vector in zip(case.questions, asked, strict=True):
-            for way, turns in ways(db, question, rows, groups, vector):
+        for (question, category, gold, now), vector in zip(case.questions, asked, strict=True):
+            for way, turns in ways(db, question, times.aware(now), rows, groups, vector):
                 share = len({case.turns[turn - 1][0] for turn in turns} & gold) / len(gold)
                 found["ALL"][way].append(share)
                 found[str(category)][way].append(share)

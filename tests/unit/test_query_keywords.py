@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -37,10 +37,10 @@ class Journal:
             for statement in table.ddl.split(";"):
                 self.db.execute(statement)
 
-    def say(self, session: str, role: str, text: str) -> None:
+    def say(self, session: str, role: str, text: str, when: datetime | None = None) -> None:
         self._seq += 1
         data = events.TurnRecorded(role=role, text=text, turn_id=f"t{self._seq}")
-        when = START + timedelta(minutes=self._seq)
+        when = when or START + timedelta(minutes=self._seq)
         event = events.make(data, id=f"e{self._seq}", space="shop", time=when, session=session)
         one = Recorded(seq=self._seq, at_us=self._seq, raw=events.encode(event), event=event, data=data)
         overlay = Overlay(self.db, self._tables)
@@ -57,6 +57,10 @@ class Journal:
 
     def search(self, query: str, where: Where | None = None, limit: int = 8) -> list[Found]:
         return found(self.db, search(self.db, query, where or Where(), limit).ranked[:limit])
+
+    def at(self, now: datetime, query: str, where: Where | None = None, limit: int = 8) -> list[str]:
+        ranked = search(self.db, query, where or Where(), limit, now).ranked
+        return [one.turn.turn_id for one in found(self.db, ranked[:limit])]
 
 
 @pytest.fixture
@@ -108,3 +112,22 @@ def test_no_query_is_syntax(journal: Journal, query: str) -> None:
 
 def test_a_very_long_query_is_answered(journal: Journal) -> None:
     assert "t1" in journal.found("PostgreSQL " + "x1 y2 z3 " * 30_000)
+
+
+def test_a_time_that_is_asked_for_decides_between_turns_of_the_same_words_and_finds_those_of_none() -> None:
+    journal = Journal()
+    first = datetime(2026, 11, 2, 12, tzinfo=UTC)
+    for n in range(4):
+        journal.say(f"s{n}", "user", f"Walked the dog along the canal, lap {n}.", first + timedelta(days=7 * n))
+    journal.say("s9", "user", "Rain all day.", first + timedelta(days=8))
+    now = datetime(2026, 11, 18, 9, tzinfo=UTC)  # the week before is that of the 9th: turn 2 of the dog, and the rain
+
+    try:
+        assert journal.at(now, "where did I walk the dog last week?")[0] == "t2"
+        assert journal.at(now, "지난주에 뭐 했지?") == ["t2", "t5"]  # nothing but the time speaks for them
+        assert journal.at(now, "what happened last week?", Where(sessions=("s9",))) == ["t5"]
+        assert journal.at(now, "where did I walk the dog?") == [
+            one.turn.turn_id for one in journal.search("where did I walk the dog?")
+        ]
+    finally:
+        journal.db.close()

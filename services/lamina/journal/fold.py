@@ -15,7 +15,7 @@ from lamina.store import Table
 from lamina.text import FTS_SCHEMA, Previous, document
 from lamina.times import micros, text_of_micros
 
-VERSION = 3
+VERSION = 4
 MAX_TEXT_CHARS = 256 * 1024
 """Of a longer turn the index holds the beginning; the ledger and the blob hold all of it."""
 MAX_TOOL_CHARS = 4_000
@@ -39,7 +39,8 @@ TURNS = Table(
   seq INTEGER PRIMARY KEY, id TEXT NOT NULL, type TEXT NOT NULL, session TEXT NOT NULL, role TEXT NOT NULL,
   name TEXT NOT NULL, turn_id TEXT NOT NULL, agent TEXT NOT NULL, project TEXT NOT NULL, time TEXT NOT NULL,
   time_us INTEGER NOT NULL, at_us INTEGER NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL) STRICT;
-CREATE INDEX turns_session ON turns(session, position)""",
+CREATE INDEX turns_session ON turns(session, position);
+CREATE INDEX turns_time ON turns(time_us)""",
 )
 INDEX = Table(name="turns_fts", columns=("rowid", "own", "before"), key=1, ddl=FTS_SCHEMA)
 SESSIONS = Table(

@@ -49,7 +49,8 @@ async def recall_past(pasts: Pasts, live: Positions, space: str, request: Recall
         wait_s = WAIT_SHARE * request.deadline_s
         async with pasts.hold(space, moment(as_of), services, head, wait_s=wait_s) as past:
             left_s = max(0.01, until_s - time.monotonic())
-            return await recall(past.positions, space, replace(request, deadline_s=left_s), past.vectors)
+            then = replace(request, deadline_s=left_s, now=request.now or as_of.time)
+            return await recall(past.positions, space, then, past.vectors)
     except (Invalid, Conflict):
         raise
     except LaminaError as error:

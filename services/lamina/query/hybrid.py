@@ -11,17 +11,20 @@ from msgspec.structs import replace
 
 from lamina import text
 from lamina.query.fuse import LONG_CHARS, REACH, Beside, Fact, Scope, fuse, scales, shortlist
-from lamina.query.keywords import Ranking, filters, scored
+from lamina.query.keywords import WITHIN, Ranking, closeness, filters, in_parts, scored
+from lamina.query.moments import in_time
 from lamina.records import Where
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from lamina.query.vectors import Near
 
 NEAREST = 100
 """Candidates of the vector leg."""
 SHORTLIST = 100
 """Of all candidates, those whose neighbours are looked at."""
-_KEYS = 500
 
 
 def hybrid(
@@ -41,10 +44,11 @@ def hybrid(
         return ranking.ranked
     best = np.argpartition(-cosines, min(NEAREST, len(cosines)) - 1)[:NEAREST]
     known = {one.turn for one in ranking.candidates}
-    new = [int(seq) for seq in seqs[best] if int(seq) not in known]
+    nearest = [*(int(seq) for seq in seqs[best]), *_in_time(db, ranking, seqs, cosines)]
+    new = [seq for seq in dict.fromkeys(nearest) if seq not in known]
     turns = _turns(db, [*known, *new])
     others = [one for seq, (one, _) in turns.items() if seq not in known]
-    candidates = [*ranking.candidates, *scored(db, query, ranking.expression, others)]
+    candidates = [*ranking.candidates, *scored(db, ranking.asked.words or query, ranking.expression, others)]
     keyword = {one.turn: one for one in text.rank(candidates, query)}
     facts = [
         Fact(one, turns[one.turn][1], keyword.get(one.turn), near.cosine(one.turn))
@@ -53,9 +57,26 @@ def hybrid(
     ]
     scope = Scope(float(cosines.min()), float(cosines.mean()), float(cosines.max()))
     by = scales(facts, query)
-    listed = shortlist(facts, scope, by, max(most, SHORTLIST))
+    listed = facts if ranking.asked.spans else shortlist(facts, scope, by, max(most, SHORTLIST))
     beside = _beside(db, [one.turn.turn for one in listed if one.chars < LONG_CHARS], near)
-    return fuse([replace(one, beside=beside.get(one.turn.turn, ())) for one in listed], query, scope, by)
+    fused = fuse([replace(one, beside=beside.get(one.turn.turn, ())) for one in listed], query, scope, by)
+    return in_time(fused, closeness(db, ranking.asked, (one.turn for one in fused)))
+
+
+def _in_time(
+    db: sqlite3.Connection, ranking: Ranking, seqs: NDArray[np.int64], cosines: NDArray[np.float32]
+) -> list[int]:
+    """The nearest turns of the time that is asked for, near or far as they are among all."""
+    import numpy as np
+
+    found: list[int] = []
+    for span in ranking.asked.spans:
+        sql = "SELECT seq FROM turns WHERE time_us >= ? AND time_us < ?"
+        within = np.fromiter((row[0] for row in db.execute(sql, (span.first_us, span.end_us))), dtype=np.int64)
+        places = np.flatnonzero(np.isin(seqs, within))
+        order = np.argsort(-cosines[places], kind="stable")[:WITHIN]
+        found += (int(seq) for seq in seqs[places[order]])
+    return found
 
 
 def _turns(db: sqlite3.Connection, seqs: Sequence[int]) -> dict[int, tuple[text.Candidate, int]]:
@@ -80,6 +101,5 @@ def _beside(db: sqlite3.Connection, seqs: Sequence[int], near: Near) -> dict[int
 
 
 def _in_parts(db: sqlite3.Connection, sql: str, seqs: Sequence[int]) -> Iterator[Any]:
-    for start in range(0, len(seqs), _KEYS):
-        part = seqs[start : start + _KEYS]
+    for part in in_parts(seqs):
         yield from db.execute(f"{sql} ({', '.join('?' * len(part))})", part)

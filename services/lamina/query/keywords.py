@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
 from math import log
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from lamina import text
+from lamina.query.moments import Asked, Span, asked, in_time
 from lamina.records import Where
 from lamina.requests import Turn
 from lamina.times import micros
 
 CANDIDATES = 200
+WITHIN = 50
+"""Candidates for their words among the turns of a time that is asked for."""
+_KEYS = 500
 TURN_COLUMNS = "seq, id, type, session, role, name, turn_id, agent, project, time, text"
 _COLUMNS = "SELECT t.seq, t.session, t.position, t.role, f.score FROM"
 _FILTERED = text.FTS_SEARCH.replace("WHERE", "CROSS JOIN turns t ON t.seq = turns_fts.rowid WHERE")
@@ -29,33 +35,88 @@ class Found(Struct, frozen=True):
 
 
 class Ranking(Struct, frozen=True):
-    """The keyword leg: its candidates for a query, and the expression that found them."""
+    """The keyword leg: its candidates for a query, the expression that found them, and the time that is asked for.
+
+    `closeness` is that of the candidates to this time, where there is one.
+    """
 
     query: str = ""
     candidates: Sequence[text.Candidate] = ()
     expression: str | None = None
+    asked: Asked = Asked("")
+    closeness: Mapping[int, float] = {}
 
     @property
     def ranked(self) -> Sequence[text.Ranked]:
-        """The candidates, best first, by their words alone."""
-        return text.rank(self.candidates, self.query)
+        """The candidates, best first, by their words and by the time that is asked for."""
+        found = text.rank(self.candidates, self.query)
+        return in_time(found, self.closeness, (one.turn for one in self.candidates)) if self.closeness else found
 
 
-def search(db: sqlite3.Connection, query: str, where: Where, limit: int) -> Ranking:
-    """At least the best `limit` turns for `query`, ties by age; none when it has no word to look for."""
+def search(db: sqlite3.Connection, query: str, where: Where, limit: int, now: datetime | None = None) -> Ranking:
+    """At least the best `limit` turns for `query`, ties by age; none when it has no word or time to look for.
+
+    A phrase of time means what it does at `now`; without `now` it is as any other word.
+    """
+    question = asked(query, now) if now is not None else Asked(query)
     conditions, values = filters(where)
-    expression = text.match(query, None if conditions else lambda one: _rows(db, one))
-    if expression is None:
-        return Ranking()
+    expression = text.match(question.words, None if conditions else lambda one: _rows(db, one))
+    candidates: list[text.Candidate] = []
+    if expression is not None:
+        finds = _finds(db, expression, conditions, values, max(limit, CANDIDATES))
+        if len(finds) < CANDIDATES:
+            finds = _with_common_terms(db, question.words, finds)
+        candidates = [*finds, *(_around(db, finds, conditions, values) if len(finds) < limit else [])]
+    known = {one.turn for one in candidates}
+    for span in question.spans:
+        for one in _within(db, span, expression, where, limit):
+            if one.turn not in known:
+                known.add(one.turn)
+                candidates.append(one)
+    return Ranking(query, candidates, expression, question, closeness(db, question, known))
+
+
+def closeness(db: sqlite3.Connection, question: Asked, turns: Iterable[int]) -> dict[int, float]:
+    """How close each of some turns is to the time that is asked for; nothing where none is."""
+    if not question.spans:
+        return {}
+    found: dict[int, float] = {}
+    for part in in_parts(turns):
+        sql = f"SELECT seq, time_us FROM turns WHERE seq IN ({', '.join('?' * len(part))})"  # noqa: S608 - own marks
+        found.update((seq, question.closeness(time_us)) for seq, time_us in db.execute(sql, part))
+    return found
+
+
+def in_parts(keys: Iterable[int]) -> Iterator[Sequence[int]]:
+    """Keys in parts that fit a statement."""
+    rest = iter(keys)
+    while part := list(islice(rest, _KEYS)):
+        yield part
+
+
+def _finds(
+    db: sqlite3.Connection, expression: str, conditions: str, values: Sequence[str | int], most: int
+) -> list[text.Candidate]:
     found = _FILTERED.replace("ORDER BY", f"{conditions} ORDER BY") if conditions else text.FTS_SEARCH
     sql = f"{_COLUMNS} ({found}) f CROSS JOIN turns t ON t.seq = f.turn"
-    rows = db.execute(sql, (expression, *values, max(limit, CANDIDATES)))
-    finds = [text.Candidate(*row) for row in rows]
-    if len(finds) < CANDIDATES:
-        finds = _with_common_terms(db, query, finds)
-    around = _around(db, finds, conditions, values) if len(finds) < limit else []
-    candidates = [*finds, *around]
-    return Ranking(query, candidates, expression)
+    return [text.Candidate(*row) for row in db.execute(sql, (expression, *values, most))]
+
+
+def _within(
+    db: sqlite3.Connection, span: Span, expression: str | None, where: Where, limit: int
+) -> list[text.Candidate]:
+    """Turns of a span: those that have a word of the question, and the newest, as far as there are not enough."""
+    conditions, values = filters(where)
+    conditions += " AND t.time_us >= ? AND t.time_us < ?"
+    values += [span.first_us, span.end_us]
+    finds = _finds(db, expression, conditions, values, WITHIN) if expression is not None else []
+    if len(finds) >= limit:
+        return finds
+    columns = "t.seq, t.session, t.position, t.role, 0.0"
+    sql = f"SELECT {columns} FROM turns t WHERE 1 {conditions} ORDER BY t.seq DESC LIMIT ?"  # noqa: S608 - own names
+    known = {one.turn for one in finds}
+    newest = (text.Candidate(*row) for row in db.execute(sql, (*values, limit)))
+    return [*finds, *(one for one in newest if one.turn not in known)]
 
 
 def scored(

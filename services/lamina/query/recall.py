@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from lamina.errors import Invalid, LaminaError
 from lamina.ids import untoken
@@ -47,6 +48,8 @@ def checked(request: Recall) -> Recall:
         raise Invalid(f"budget_tokens must be at least {MIN_TOKENS}, not {request.budget_tokens}")
     if not 0 < request.deadline_s <= MAX_DEADLINE_S:
         raise Invalid(f"deadline_s must be above 0 and at most {MAX_DEADLINE_S:.0f}, not {request.deadline_s}")
+    if request.now is not None and request.now.utcoffset() is None:
+        raise Invalid(f"now {request.now.isoformat()} has no UTC offset; give one")
     unknown = sorted(set(request.layers or ()) - set(LAYERS))
     if unknown:
         raise Invalid(f"unknown layer {unknown[0]!r}; there are: {', '.join(LAYERS)}")
@@ -172,7 +175,7 @@ async def _atoms_alone(
 
 def _keywords(db: sqlite3.Connection, query: str, request: Recall) -> tuple[int, Ranking]:
     return int(read_meta(db, "applied_seq", 0)), search(
-        db, query, turns_where(request.where) or Where(), _pool(request)
+        db, query, turns_where(request.where) or Where(), _pool(request), request.now or datetime.now(UTC)
     )
 
 
