@@ -119,7 +119,7 @@ def recall(cases: Iterable[Any], cache: Cache) -> dict[str, dict[str, Any]]:
             for (question, _, gold, now), vector in zip(case.questions, asked, strict=True):
                 cosines = even(np.maximum.reduceat(rows @ vector, starts), groups)
                 seqs = np.arange(1, len(passages) + 1)
-                near = Near(seqs, cosines, {int(seq): n for n, seq in enumerate(seqs)}, len(seqs))
+                near = Near(seqs, cosines, {int(seq): n for n, seq in enumerate(seqs)}, len(seqs), rows, starts)
                 ranking = search(db, question, Where(), POOL, now)
                 ours = [one.turn for one in hybrid(db, ranking, near, question, Where())][:TOP]
                 alone = [int(seqs[n]) for n in np.argsort(-cosines, kind="stable")[:TOP]]

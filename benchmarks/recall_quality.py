@@ -2,7 +2,8 @@
 
 Every case is a journal of its own, written by the journal's fold; the legs and their fusion are the product's. Model
 work is kept in a file outside of the repository, so that a second run takes seconds. `--cases`: so many of each set,
-evenly spread.
+evenly spread. `newest_first`: of the questions whose answer changed, the share that has the newest turn of the
+evidence above all older ones, by keywords and by recall.
 
 usage: python -m benchmarks.recall_quality --cache FILE [--sets locomo,beam] [--cases 20]
 """
@@ -42,6 +43,7 @@ RRF_K = 60
 BATCH = 16
 RESAMPLES = 2_000
 WAYS = ("keywords", "vectors", "rrf", "recall")
+UPDATES = ("knowledge_update", "contradiction_resolution", "knowledge-update")
 
 
 class Cache:
@@ -102,7 +104,7 @@ def ways(
     """The first turns of each way."""
     cosines = even(rows @ vector, groups)
     seqs = np.arange(1, len(rows) + 1)
-    near = Near(seqs, cosines, {int(seq): n for n, seq in enumerate(seqs)}, len(rows))
+    near = Near(seqs, cosines, {int(seq): n for n, seq in enumerate(seqs)}, len(rows), rows, seqs - 1)
     ranking = search(db, question, Where(), POOL, now)
     keywords = [one.turn for one in ranking.ranked]
     vectors = [int(seqs[n]) for n in np.argsort(-cosines, kind="stable")[:200]]
@@ -110,10 +112,17 @@ def ways(
     for leg in (keywords, vectors):
         for place, turn in enumerate(leg, 1):
             fused[turn] += 1 / (RRF_K + place)
-    yield "keywords", keywords[:TOP]
-    yield "vectors", vectors[:TOP]
-    yield "rrf", sorted(fused, key=lambda turn: (-fused[turn], turn))[:TOP]
-    yield "recall", [one.turn for one in hybrid(db, ranking, near, question, Where())][:TOP]
+    yield "keywords", keywords
+    yield "vectors", vectors
+    yield "rrf", sorted(fused, key=lambda turn: (-fused[turn], turn))
+    yield "recall", [one.turn for one in hybrid(db, ranking, near, question, Where())]
+
+
+def newest_first(case: Any, turns: Sequence[int], gold: set[str]) -> float:
+    """1 if the newest turn of the evidence stands above every other one of it."""
+    order = {case.turns[turn - 1][0]: place for place, turn in enumerate(turns)}
+    *older, newest = (turn[0] for turn in sorted(case.turns, key=lambda turn: turn[4]) if turn[0] in gold)
+    return float(order.get(newest, len(order)) < min(order.get(one, len(order) + 1) for one in older))
 
 
 def measured(cases: Iterable[Any], cache: Cache) -> dict[str, dict[str, list[float]]]:
@@ -126,9 +135,11 @@ def measured(cases: Iterable[Any], cache: Cache) -> dict[str, dict[str, list[flo
         asked = cache.vectors("q", [question for question, *_ in case.questions])
         for (question, category, gold, now), vector in zip(case.questions, asked, strict=True):
             for way, turns in ways(db, question, times.aware(now), rows, groups, vector):
-                share = len({case.turns[turn - 1][0] for turn in turns} & gold) / len(gold)
+                share = len({case.turns[turn - 1][0] for turn in turns[:TOP]} & gold) / len(gold)
                 found["ALL"][way].append(share)
                 found[str(category)][way].append(share)
+                if category in UPDATES and len(gold) > 1:
+                    found["newest_first"][way].append(newest_first(case, turns, gold))
         db.close()
     return found
 
@@ -150,10 +161,15 @@ def main() -> None:
     sets = importlib.import_module("recall_sets")
     cache = Cache(options.cache)
     figures: dict[str, Any] = {}
+    newest: dict[str, Any] = {}
     for name in options.sets.split(","):
         cases = [case for case in sets.load(name, options.data) if case.questions]
         random.Random(options.seed).shuffle(cases)
         found = measured(cases[: options.cases], cache)
+        if updates := found.pop("newest_first", None):
+            newest[name] = {"n": len(updates["recall"])} | {
+                way: round(100 * sum(updates[way]) / len(updates[way]), 1) for way in ("keywords", "recall")
+            }
         figures[name] = {
             category: {
                 "n": len(by_way["recall"]),
@@ -162,7 +178,7 @@ def main() -> None:
             }
             for category, by_way in sorted(found.items())
         }
-    keep("recall_quality", {"measure": "frac@10", "sets": figures})
+    keep("recall_quality", {"measure": "frac@10", "sets": figures, "newest_first": newest})
 
 
 if __name__ == "__main__":

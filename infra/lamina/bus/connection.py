@@ -62,7 +62,10 @@ class Connection(Client):
         """By subject in lower case: called when a publish that expects no answer was refused."""
 
     async def open(self, urls: list[str], options: dict[str, Any], timeout_s: float) -> None:
-        """Connect for the first time. `Denied` for wrong credentials, `Unavailable` when no server answers."""
+        """Connect for the first time. `Denied` for wrong credentials, `Unavailable` when no server answers.
+
+        Whatever it ends with, no socket is left open by a connection that was not made.
+        """
         try:
             async with asyncio.timeout(timeout_s):
                 await self._open(urls, options)
@@ -70,6 +73,9 @@ class Connection(Client):
             await self.close()
             why = self._last_error or "no answer"
             raise Unavailable(f"no bus at {', '.join(urls)} within {timeout_s} s: {why}") from self._last_error
+        except BaseException:
+            await self.close()
+            raise
 
     async def _open(self, urls: list[str], options: dict[str, Any]) -> None:
         settings: dict[str, Any] = {
@@ -214,16 +220,23 @@ class Connection(Client):
     async def _connect_to_server(self, server: Any) -> None:
         # nats-py forgets the socket of an attempt that failed after it was opened; nobody else could close it. And
         # a cancellation that meets the end of an attempt is lost in its `wait_for`: it would go on after `close`
-        if self._transport is not None:
-            self._transport.close()  # type: ignore[no-untyped-call]
+        self._hang_up()
+        if not self._ended:
+            await super()._connect_to_server(server)
         if self._ended:
+            self._hang_up()
             self._status = Client.CLOSED
             raise asyncio.CancelledError
-        await super()._connect_to_server(server)
+
+    def _hang_up(self) -> None:
+        if self._transport is not None:
+            self._transport.close()  # type: ignore[no-untyped-call]
 
     async def close(self) -> None:
         self._ended = True
-        await super().close()
+        if self._flush_queue is not None:  # `connect` has begun
+            await super().close()
+        self._hang_up()  # nats-py leaves it open where it takes the connection for closed already
 
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
         # nats-py decodes headers, builds a Msg and goes through a queue and a task for each message: 10 to 16 k

@@ -230,6 +230,7 @@ recall = Command(
         'lamina recall "데이터베이스" --limit 3 --json',
         "lamina recall plan --session s1 --since 2026-11-01",
         'lamina recall "the plan for Busan" --explain',
+        'lamina recall "what did we decide last week?"          # what was said then comes first',
         'lamina recall "where do I live?" --as-of 2026-03-01   # what was known then',
     ),
     outputs={"recall": Hits},

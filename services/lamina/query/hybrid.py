@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from lamina import text
 from lamina.query.fuse import LONG_CHARS, REACH, Beside, Fact, Scope, fuse, scales, shortlist
 from lamina.query.keywords import WITHIN, Ranking, closeness, filters, in_parts, scored
+from lamina.query.latest import FIRST, Told, asks_present, latest
 from lamina.query.moments import in_time
 from lamina.records import Where
 
@@ -60,7 +61,19 @@ def hybrid(
     listed = facts if ranking.asked.spans else shortlist(facts, scope, by, max(most, SHORTLIST))
     beside = _beside(db, [one.turn.turn for one in listed if one.chars < LONG_CHARS], near)
     fused = fuse([replace(one, beside=beside.get(one.turn.turn, ())) for one in listed], query, scope, by)
-    return in_time(fused, closeness(db, ranking.asked, (one.turn for one in fused)))
+    if ranking.asked.spans:
+        return in_time(fused, closeness(db, ranking.asked, (one.turn for one in fused)))
+    return latest(fused, _told(db, query, fused), near.alike) if asks_present(query) else fused
+
+
+def _told(db: sqlite3.Connection, query: str, ranked: Sequence[text.Ranked]) -> dict[int, Told]:
+    """What is to be known of the best turns to tell which is the newer of two of the same."""
+    words = set(text.query_terms(query))
+    sql = "SELECT seq, time_us, role, length(text), text FROM turns WHERE seq IN"
+    return {
+        seq: Told(time_us, role, chars, frozenset(words.intersection(text.query_terms(said))))
+        for seq, time_us, role, chars, said in _in_parts(db, sql, [one.turn for one in ranked[:FIRST]])
+    }
 
 
 def _in_time(

@@ -91,10 +91,15 @@ def in_time(
     return sorted((one for one in timed if one.score > 0), key=lambda one: (-one.score, one.turn))
 
 
+def sentences(said: str) -> list[tuple[int, int]]:
+    """Where the sentences of a text begin and end."""
+    return [found.span() for found in _SENTENCE.finditer(said) if found.group().strip()]
+
+
 def _asking(said: str) -> list[tuple[int, int]]:
     """Where the sentences are that ask; all of them where none does: what is told beside a question is not asked."""
-    sentences = [found.span() for found in _SENTENCE.finditer(said) if found.group().strip()]
-    return [one for one in sentences if said[one[1] - 1] in _ASKS] or sentences
+    every = sentences(said)
+    return [one for one in every if said[one[1] - 1] in _ASKS] or every
 
 
 def _phrases(said: str, start: int, end: int, today: date) -> list[when.When]:

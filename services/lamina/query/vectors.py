@@ -35,17 +35,30 @@ Marks: TypeAlias = tuple[tuple[str, int, int, int], ...]
 
 
 class Near(Struct, frozen=True):
-    """The cosine of each text that has a vector, by the seq of its event; `texts` counts those without one too."""
+    """The cosine of each text that has a vector, by the seq of its event; `texts` counts those without one too.
+
+    `vectors` is a matrix, and `rows` the row in it of each place.
+    """
 
     seqs: NDArray[Any]
     cosines: NDArray[Any]
     places: Mapping[int, int]
     texts: int
+    vectors: NDArray[Any]
+    rows: NDArray[Any]
 
     def cosine(self, seq: int) -> float | None:
         """Of the text of one event; None while it has no vector."""
         place = self.places.get(seq)
         return float(self.cosines[place]) if place is not None and place < len(self.cosines) else None
+
+    def alike(self, one: int, other: int) -> float:
+        """The cosine of the texts of two events with each other; -1 while one of them has no vector."""
+        places = [self.places.get(seq, len(self.cosines)) for seq in (one, other)]
+        if max(places) >= len(self.cosines):
+            return -1.0
+        first, second = (self.vectors[self.rows[place]] for place in places)
+        return float(first @ second)
 
 
 class Matrix:
@@ -120,7 +133,7 @@ class Matrix:
             )
         (seqs, rows, groups), places, texts = self._arrays, self._places, self.texts
         data = self._data[: self.rows] if self._data is not None else np.zeros((0, self.dims), dtype=np.float32)
-        return lambda vector: Near(seqs, even((data @ vector)[rows], groups), places, texts)
+        return lambda vector: Near(seqs, even((data @ vector)[rows], groups), places, texts, data, rows)
 
     @property
     def lacking(self) -> int:
