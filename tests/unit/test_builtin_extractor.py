@@ -38,6 +38,28 @@ def test_a_named_person_speaks_for_themselves() -> None:
     assert (atom.subject, atom.slot, atom.value) == ("Tom", "user.employer", "halden bikes")
 
 
+@pytest.mark.parametrize(
+    ("said", "rule"),
+    [
+        ("Yes, always run the tests before you change code.", "always run the tests before you change code."),
+        ("그리고 견적서는 항상 원화로 보내 주세요.", "견적서는 항상 원화로 보내 주세요."),
+        ("对了，以后请一直用中文回答我。", "以后请一直用中文回答我。"),
+        ("それと、値段は必ず税込みで表示してください。", "値段は必ず税込みで表示してください。"),
+    ],
+)
+def test_a_named_user_instructs_an_agent_and_nobody_else(said: str, rule: str) -> None:
+    """A log with an agent in it is a talk with the agent; without one, people ask things of one another."""
+    mina = Turn(id="e2", text=said, time="2026-11-30T09:15:00+09:00", role="user", name="Mina")
+    agent = Turn(id="e1", text="Shall I begin?", time="2026-11-30T09:14:00+09:00", role="assistant")
+    person = Turn(id="e1", text="Shall I begin?", time="2026-11-30T09:14:00+09:00", role="user", name="Tom")
+
+    for atoms in (extract([agent, mina]), extract([mina], context=[agent])):
+        (atom,) = atoms
+        assert (atom.type, atom.scope, atom.subject, atom.text) == ("instruction", "global", "Mina", f"Mina: {rule}")
+        assert said[atom.sources[0].start : atom.sources[0].end] == rule
+    assert [atom for atom in extract([person, mina]) if atom.type == "instruction"] == []
+
+
 def test_a_clause_without_a_subject_stays_with_the_one_before_it() -> None:
     (atom,) = kept("The bug was a stale cache; fixed by clearing it on reload.", role="assistant", project="api")
 

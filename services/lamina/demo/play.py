@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
@@ -10,7 +11,7 @@ from lamina import ids
 from lamina.client import Memory, Stub
 from lamina.demo.records import Answer, Demo, FileInfo, Played, Reading, Seconds, Stubbed
 from lamina.demo.story import Conversation, Happened, Story
-from lamina.errors import Timeout
+from lamina.errors import Invalid, Timeout
 from lamina.home import Home
 from lamina.records import Hits
 from lamina.requests import SessionPage, Sessions
@@ -109,9 +110,11 @@ def _stubbed(event: Happened, result: str, stub: Stub) -> Stubbed:
 
 
 async def _settle(memory: Memory) -> str:
-    """Empty, or what was not digested in time."""
+    """Empty, or what was not digested in time. Of vectors that lack, recall itself says so."""
     try:
         await memory.settled(timeout_s=SETTLE_S)
+        with contextlib.suppress(Invalid, Timeout):
+            await memory.settled(timeout_s=SETTLE_S, layers=["vectors"])
     except Timeout as error:
         return str(error)
     return ""

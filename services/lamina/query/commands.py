@@ -61,7 +61,7 @@ def _print_hits(context: Context, hits: Hits, *, explain: bool) -> None:
         printer.line(f"nothing found in space {context.space!r}")
     if hits.persona:  # it is given with every answer, and is seldom what a person at a terminal has asked for
         lines = sum(line.startswith("- ") for line in hits.persona.splitlines())
-        printer.line(f"\nalways known beside it: {lines} lines, `lamina show persona`", "dim")
+        printer.line(f"\nalways known beside it: {lines} line{'s' * (lines != 1)}, `lamina show persona`", "dim")
     for part in hits.degraded:
         context.note(f"lamina: {part.part}: {part.why}; {part.remedy}")
 

@@ -43,6 +43,15 @@ _BREAK: Mapping[Language, re.Pattern[str]] = {
     "ja": re.compile(r"[,，、]"),
 }
 _QUESTION = re.compile(r"[?？][\"'”’」』）)~!！\s]{0,8}$")
+# What ties a statement to the one before it, and says nothing without that.
+_LEAD: Mapping[Language, re.Pattern[str]] = {
+    "en": re.compile(
+        r"(?:(?:yes|yeah|yep|ok|okay|sure|right|oh|well|also|and|plus|by the way|anyway), )+", re.IGNORECASE
+    ),
+    "ko": re.compile(r"(?:(?:그리고|참|아|네|예|또|그런데|근데|아무튼),? )+"),
+    "zh": re.compile(r"(?:(?:还有|另外|对了|好的|嗯|哦|啊|对|是的|那)[，,] ?)+"),
+    "ja": re.compile(r"(?:(?:それと|それから|あと|はい|ええ|うん|ちなみに|そして|また)、)+"),
+}
 _LINE = re.compile(r"\S[^\n]*")
 _ENTITY = re.compile(
     r"https?://[^\s<>\"'）)」]{3,200}"
@@ -56,13 +65,13 @@ MAX_ENTITIES = 8
 
 
 def extract(window: Sequence[Turn], context: Sequence[Turn] = ()) -> tuple[Atom, ...]:
-    """The atoms of `window`, oldest first. `context`, the turns before it, is what a model is shown;
-    the rules judge each sentence by itself."""
-    del context
-    return tuple(atom for turn in window for atom in _of_turn(turn))
+    """The atoms of `window`, oldest first. `context`, the turns before it, is what a model is shown; the rules judge
+    each sentence by itself, and of the context look only whether an agent is heard in it."""
+    heard = any(turn.role == "assistant" and not turn.name for turn in (*context, *window))
+    return tuple(atom for turn in window for atom in _of_turn(turn, heard))
 
 
-def _of_turn(turn: Turn) -> Iterator[Atom]:
+def _of_turn(turn: Turn, heard: bool) -> Iterator[Atom]:
     text = turn.text[:MAX_TURN_CHARS]
     if turn.kind == "stated":
         yield from _stated(turn, text)
@@ -77,12 +86,12 @@ def _of_turn(turn: Turn) -> Iterator[Atom]:
             return
         if len(sentence.text) < _MIN_CHARS:
             continue
-        for atom in _of_sentence(turn, sentence, language(sentence.text, text), base):
+        for atom in _of_sentence(turn, heard, sentence, language(sentence.text, text), base):
             kept += 1
             yield atom
 
 
-def _of_sentence(turn: Turn, sentence: Sentence, spoken: Language, base: date) -> Iterator[Atom]:
+def _of_sentence(turn: Turn, heard: bool, sentence: Sentence, spoken: Language, base: date) -> Iterator[Atom]:
     if is_suspicious(turn, sentence.text):
         yield _quarantined(turn, sentence, spoken)
         return
@@ -90,10 +99,10 @@ def _of_sentence(turn: Turn, sentence: Sentence, spoken: Language, base: date) -
         return
     for start, end in _clauses(sentence.text, spoken):
         parts = [
-            _of_clause(turn, sentence, *part, spoken, base)
+            _of_clause(turn, heard, sentence, *part, spoken, base)
             for part in _dated_parts(sentence.text, start, end, spoken, base)
         ]
-        atoms = parts if None not in parts else [_of_clause(turn, sentence, start, end, spoken, base)]
+        atoms = parts if None not in parts else [_of_clause(turn, heard, sentence, start, end, spoken, base)]
         yield from (atom for atom in atoms if atom is not None)
 
 
@@ -128,11 +137,16 @@ def _clauses(text: str, spoken: Language) -> Iterator[tuple[int, int]]:
         yield 0, len(text[:end].rstrip(" ,、，"))
 
 
-def _of_clause(turn: Turn, sentence: Sentence, start: int, end: int, spoken: Language, base: date) -> Atom | None:
+def _of_clause(
+    turn: Turn, heard: bool, sentence: Sentence, start: int, end: int, spoken: Language, base: date
+) -> Atom | None:
+    lead = _LEAD[spoken].match(sentence.text, start, end)
+    if lead is not None and end - lead.end() >= _MIN_CHARS:
+        start = lead.end()
     text = sentence.text[start:end]
     if len(text) < _MIN_CHARS:
         return None
-    found = _judged(text, turn, spoken)
+    found = _judged(text, turn, _speaker(turn, heard), spoken)
     if found is None or (found.type == "instruction" and turn.role == "assistant"):
         return None
     phrases = when.find(text, spoken, base)
@@ -162,9 +176,9 @@ def _of_clause(turn: Turn, sentence: Sentence, start: int, end: int, spoken: Lan
     )
 
 
-def _judged(text: str, turn: Turn, spoken: Language) -> Judgement | None:
-    found = _RULES[spoken](text, _speaker(turn), turn.project)
-    if _speaker(turn) == "user" and (found is None or (found.type != "instruction" and not found.slot)):
+def _judged(text: str, turn: Turn, speaker: Speaker, spoken: Language) -> Judgement | None:
+    found = _RULES[spoken](text, speaker, turn.project)
+    if speaker == "user" and (found is None or (found.type != "instruction" and not found.slot)):
         found = manner(text, spoken) or found
     return slots.filled(found, text, spoken) if found is not None else None
 
@@ -221,10 +235,11 @@ def _quarantined(turn: Turn, sentence: Sentence, spoken: Language) -> Atom:
     )
 
 
-def _speaker(turn: Turn) -> Speaker:
+def _speaker(turn: Turn, heard: bool) -> Speaker:
+    """Who speaks, where an agent is `heard` beside them: a named user of it instructs it as an unnamed one does."""
     if turn.role == "assistant" and not turn.name:
         return "assistant"
-    return "person" if turn.name else "user"
+    return "person" if turn.name and not (heard and turn.role == "user") else "user"
 
 
 def _who(turn: Turn) -> str:
