@@ -52,7 +52,7 @@ from lamina.times import micros
 
 __all__ = ["TABLES", "VERSION", "State", "fold"]
 
-VERSION = 3
+VERSION = 4
 CORRECTION_PRIORITY = 90
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -12,7 +10,8 @@ from msgspec import Struct
 
 from lamina.knowledge import COLD_US
 from lamina.scenarios.edits import Edits
-from lamina.scenarios.grouping import order, telling
+from lamina.scenarios.grouping import order
+from lamina.scenarios.headline import ranks
 from lamina.scenarios.tables import AtomRow, EpisodeRow, ScenarioRow
 from lamina.text import STOP_WORDS
 from lamina.text.markdown import line, one_line
@@ -71,15 +70,9 @@ def mark(id: str) -> str:
 
 
 def _central(atoms: Sequence[AtomRow]) -> list[AtomRow]:
-    """The atoms, those first whose words most of the others have too; of two alike the earlier."""
-    ranks = _ranks([(atom.text, atom.subject) for atom in atoms])
-    return [atoms[at] for at in sorted(range(len(atoms)), key=lambda at: (-ranks[at], order(atoms[at])))]
-
-
-def _ranks(texts: Sequence[tuple[str, str]]) -> list[float]:
-    words = [telling(text, subject) for text, subject in texts]
-    often = Counter(word for held in words for word in held)
-    return [round(sum(often[word] - 1 for word in held) / math.sqrt(len(held) or 1), 6) for held in words]
+    """The atoms, those first that say best what all are about; of two alike the earlier."""
+    by = ranks([(atom.text, atom.subject) for atom in atoms])
+    return [atoms[at] for at in sorted(range(len(atoms)), key=lambda at: (-by[at], order(atoms[at])))]
 
 
 def said(text: str, subject: str) -> str:
@@ -98,8 +91,8 @@ def about(sections: Sequence[Section]) -> tuple[str, str]:
         facts = best if holding else []
     else:
         leads = [one for one in sections if one.digest.facts] or list(sections)
-        ranks = _ranks([(one.digest.text, one.digest.subject) for one in leads])
-        by_rank = sorted(range(len(leads)), key=lambda at: (-ranks[at], at))
+        by = ranks([(one.digest.text, one.digest.subject) for one in leads])
+        by_rank = sorted(range(len(leads)), key=lambda at: (-by[at], at))
         best = [((at, "", ""), said(leads[at].digest.text, leads[at].digest.subject)) for at in by_rank]
         facts = best if leads[0].digest.facts else []
     title = one_line(best[0][1], TITLE_CHARS) if best else ""
