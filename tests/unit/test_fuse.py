@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.query.fuse import LONG_WEIGHT, SHORT_WEIGHT, Beside, Fact, Scope, fuse, vector_weight
+from lamina.query.fuse import LONG_WEIGHT, SHORT_WEIGHT, Beside, Fact, Scope, fuse, scales, vector_weight
 from lamina.text import Candidate, Ranked
 
 SCOPE = Scope(0.75, 0.8, 0.95)
@@ -33,6 +33,23 @@ def test_what_both_legs_find_comes_first() -> None:
 def test_a_silent_leg_leaves_the_order_to_the_other() -> None:
     assert order(fact(1, cosine=0.9), fact(2, cosine=0.95), fact(3)) == [2, 1, 3]
     assert order(fact(1, bm25=1, cosine=None), fact(2, bm25=3, cosine=None)) == [2, 1]
+
+
+def test_a_text_without_a_vector_is_ranked_by_its_words() -> None:
+    """While vectors are made, what words found best stays first, and nothing is put before it for having one."""
+    assert order(fact(1, bm25=5, cosine=None), fact(2, bm25=4, cosine=0.86), fact(3, cosine=0.95)) == [1, 2, 3]
+    best, *_ = fuse([fact(1, bm25=5, cosine=None), fact(2, cosine=0.95)], "q", SCOPE)
+    assert best.parts["bm25"] == pytest.approx(1.0 - SHORT_WEIGHT)
+    assert best.parts["vector"] == pytest.approx(SHORT_WEIGHT)
+
+
+def test_vectors_weigh_by_the_share_of_the_texts_that_have_one() -> None:
+    facts = [fact(1, bm25=5, cosine=0.76), fact(2, bm25=4, cosine=0.95)]
+
+    assert [one.turn for one in fuse(facts, "q", SCOPE, scales(facts, "q"))] == [2, 1]
+    assert [one.turn for one in fuse(facts, "q", SCOPE, scales(facts, "q", 0.1))] == [1, 2]
+    assert scales(facts, "q", 0.1).weight == pytest.approx(0.1 * SHORT_WEIGHT)
+    assert scales([fact(1)], "q", 0.1).weight == 1.0  # no word is found: they are all there is
 
 
 def test_vectors_count_more_among_long_texts() -> None:

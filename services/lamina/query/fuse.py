@@ -57,10 +57,11 @@ class Scales(Struct, frozen=True):
     other: float
 
 
-def scales(facts: Sequence[Fact], query: str) -> Scales:
-    """The scales of a question, by all of its candidates."""
+def scales(facts: Sequence[Fact], query: str, share: float = 1.0) -> Scales:
+    """The scales of a question, by all of its candidates; vectors count by the `share` of the texts that have one:
+    the nearest of a few may be far."""
     best = max((fact.keyword.score for fact in facts if fact.keyword is not None), default=0.0)
-    return Scales(best, vector_weight(facts) if best > 0 else 1.0, text.other_roles(query))
+    return Scales(best, share * vector_weight(facts) if best > 0 else 1.0, text.other_roles(query))
 
 
 def shortlist(facts: Sequence[Fact], scope: Scope, by: Scales, most: int) -> list[Fact]:
@@ -69,7 +70,7 @@ def shortlist(facts: Sequence[Fact], scope: Scope, by: Scales, most: int) -> lis
         return list(facts)
     scores = []
     for fact in facts:
-        near = by.weight * scope.nearness(scope.mean if fact.cosine is None else fact.cosine)
+        near = by.weight * _nearness(fact, scope, by)
         words = (1.0 - by.weight) * fact.keyword.score / by.best if fact.keyword is not None and by.best > 0 else 0.0
         scores.append((-words - near * (1.0 if fact.turn.role == "user" else by.other), fact.turn.turn))
     order = sorted(range(len(facts)), key=scores.__getitem__)
@@ -81,7 +82,7 @@ def fuse(facts: Sequence[Fact], query: str, scope: Scope, by: Scales | None = No
 
     The keyword score is divided by the best one; nearness (`vector`) is the cosine laid between the lowest and the
     highest of the scope, to a power. Short turns give a share of it to short turns beside them (`beside`). A text
-    without a vector yet counts as one of average nearness. `by`: the scales, where these are not all candidates.
+    without a vector yet is taken for as near as its words say. `by`: the scales, where these are not all candidates.
     """
     by = by or scales(facts, query)
     weight, best = by.weight, by.best
@@ -90,12 +91,22 @@ def fuse(facts: Sequence[Fact], query: str, scope: Scope, by: Scales | None = No
         parts: dict[str, float] = {}
         if fact.keyword is not None and best > 0:
             parts = {name: value * (1.0 - weight) / best for name, value in fact.keyword.parts.items()}
-        parts["vector"] = weight * scope.nearness(scope.mean if fact.cosine is None else fact.cosine)
+        parts["vector"] = weight * _nearness(fact, scope, by)
         parts["beside"] = weight * sum(_given(fact, one) * scope.nearness(one.cosine) for one in fact.beside)
         if fact.turn.role != "user":
             parts["role"] = parts.get("role", 0.0) + (by.other - 1.0) * (parts["vector"] + parts["beside"])
         ranked.append(text.Ranked(fact.turn.turn, sum(parts.values()), parts))
     return sorted(ranked, key=lambda one: (-one.score, one.turn))
+
+
+def _nearness(fact: Fact, scope: Scope, by: Scales) -> float:
+    """How near a candidate is. Of one without a vector its words are all that is known: it is ranked by them alone,
+    so that while vectors are made nothing is found later than without any."""
+    if fact.cosine is not None:
+        return scope.nearness(fact.cosine)
+    if fact.keyword is not None and by.best > 0:
+        return min(1.0, fact.keyword.score / by.best)
+    return scope.nearness(scope.mean)
 
 
 def vector_weight(facts: Sequence[Fact]) -> float:

@@ -57,7 +57,7 @@ def hybrid(
         if one.turn in turns
     ]
     scope = Scope(float(cosines.min()), float(cosines.mean()), float(cosines.max()))
-    by = scales(facts, query)
+    by = scales(facts, query, len(near.cosines) / max(1, near.texts))
     listed = facts if ranking.asked.spans else shortlist(facts, scope, by, max(most, SHORTLIST))
     beside = _beside(db, [one.turn.turn for one in listed if one.chars < LONG_CHARS], near)
     fused = fuse([replace(one, beside=beside.get(one.turn.turn, ())) for one in listed], query, scope, by)
