@@ -319,3 +319,22 @@ def test_log_in_a_pipe_is_plain_and_its_lines_are_whole(home: Path) -> None:
 
 def test_no_color_is_respected(home: Path) -> None:
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]", on_terminal(home, "show", "log", NO_COLOR="1"))
+
+
+def test_a_memory_is_asked_how_well_it_recalls(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with SyncMemory.open(space=SPACE, home=home) as memory:
+        memory.turn("user", "The nightly export of the orders goes to the harbour at two.", session="s", turn_id="t1")
+        memory.turn("assistant", "Noted: every night at two, to the harbour.", session="s", turn_id="t2")
+        memory.settled(layers=["l0"])
+    try:
+        result = lamina(home, "bench", "recall", "--space", SPACE, "--json")
+        found = msgspec.json.decode(result.stdout, type=OUTPUTS["bench recall"])
+        assert (result.returncode, found.questions, found.turns, found.missed) == (0, 1, 2, ())
+        assert [(way.layers, way.first) for way in found.ways] == [(("l0",), 1.0), (("l0", "l1", "l2"), 1.0)]
+
+        nobody = lamina(home, "bench", "recall", "--space", "nobody")
+        assert (nobody.returncode, "no turn that a question could be made of" in nobody.stderr) == (1, True)
+        assert lamina(home, "bench", "recall", "--count", "0").returncode == 2
+    finally:
+        lamina(home, "down")
