@@ -320,6 +320,20 @@ async def test_a_prompt_block_is_given_once_a_session_and_never_recorded(memory:
     assert (await memory.why("q"))[0].text == "Which door?"
 
 
+async def test_what_a_session_was_given_by_one_client_is_not_given_by_the_next(memory: Memory, home: Home) -> None:
+    """A hook is a process of its own each time."""
+    await memory.turn("user", "the blue door is locked", session="s")
+    await memory.settled(WAIT_S)
+    first = await memory.recall("blue", session="new", format="prompt", deadline_s=WAIT_S)
+    async with Memory.open(space=memory.space, home=home.path) as other:
+        second = await other.recall("blue", session="new", format="prompt", deadline_s=WAIT_S)
+        items = await other.recall("blue", session="new", deadline_s=WAIT_S)
+
+    assert [item.text for item in first.items] == ["the blue door is locked"]
+    assert (second.status, second.text) == ("none", "")
+    assert [item.text for item in items.items] == ["the blue door is locked"]  # whoever asks for items is given them
+
+
 async def test_several_spaces_answer_in_one(memory: Memory, home: Home) -> None:
     await memory.turn("user", "a blue door", session="s")
     await memory.settled(WAIT_S)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
-from lamina.client.recalled import GIVEN, Given, asked, block, merged
+from lamina.client.recalled import asked, block, digest, merged, rendered
 from lamina.errors import Invalid
+from lamina.given import Give, Given
+from lamina.query.given import ITEMS, SESSIONS, Ledger
 from lamina.records import Degraded, Hits, Item
 from lamina.text.injected import cut
 
@@ -68,12 +71,31 @@ def test_spaces_are_named_in_a_list() -> None:
         asked(None, "own", "xml")
 
 
-def test_what_was_given_is_bounded() -> None:
-    given = Given()
-    given.add("s", [item(str(n)) for n in range(GIVEN + 5)])
-    for n in range(300):
-        given.add(f"other {n}", [item("x")])
+def test_a_persona_that_the_session_was_given_stands_no_second_time() -> None:
+    answer = replace(hits(item("a")), persona="# Persona\n- likes tea")
 
-    assert given.of("s") == {}
-    given.add("s", [item(str(n)) for n in range(GIVEN + 5)])
-    assert next(iter(given.of("s"))) == "5"
+    assert "likes tea" in rendered(answer, None).text
+    assert "likes tea" in rendered(answer, Given(items={}, persona=digest("# Persona\n- likes coffee"))).text
+    again = rendered(answer, Given(items={}, persona=digest(answer.persona)))
+    assert "likes tea" not in again.text
+    assert again.persona == answer.persona
+
+
+def test_the_ledger_knows_what_each_session_was_given() -> None:
+    ledger = Ledger()
+
+    assert ledger.give("alice", Give(session="s")) == Given(items={})
+    assert ledger.give("alice", Give(session="s", items={"a": 5}, persona="p")) == Given(items={"a": 5}, persona="p")
+    assert ledger.give("alice", Give(session="s", items={"b": -1})) == Given(items={"a": 5, "b": 0}, persona="p")
+    assert ledger.give("alice", Give(session="t")) == ledger.give("bob", Give(session="s")) == Given(items={})
+
+
+def test_the_ledger_is_bounded_and_forgets_the_oldest() -> None:
+    ledger = Ledger()
+    ledger.give("alice", Give(session="s", items={str(n): 1 for n in range(ITEMS + 5)}))
+    assert list(ledger.give("alice", Give(session="s")).items) == [str(n) for n in range(5, ITEMS + 5)]
+
+    for n in range(SESSIONS):
+        ledger.give("alice", Give(session=f"other {n}", items={"x": 1}))
+    assert ledger.give("alice", Give(session="s")) == Given(items={})
+    assert ledger.give("alice", Give(session="other 0")).items == {"x": 1}

@@ -19,7 +19,7 @@ from lamina.client.contexts import Contexts
 from lamina.client.forgetting import Ways, forgotten
 from lamina.client.link import Link, check_same
 from lamina.client.outbox import Waiting
-from lamina.client.recalled import Given, asked, merged, widened
+from lamina.client.recalled import asked, digest, merged, not_noted, rendered, widened
 from lamina.client.redact import Redactor
 from lamina.client.stubs import stub_text, waiting_part
 from lamina.client.targets import ASK_S, already, corrigible, undoable
@@ -34,10 +34,12 @@ from lamina.events import (
     ToolReturned,
     TurnRecorded,
 )
+from lamina.given import Give, Given
 from lamina.home import Home
 from lamina.records import Accepted, AsOf, Context, Degraded, Hits, Part, Prompt, Receipt, Stub, Where
 from lamina.records import Link as WhyLink
 from lamina.requests import Chain, Position, PromptOf, Read, Recall, Settled, Why
+from lamina.tokens import count
 
 if TYPE_CHECKING:
     from lamina.client.opening import Opening
@@ -69,7 +71,6 @@ class Memory:
         self._published = False
         self._redactor = redactor or Redactor()
         self._contexts = Contexts(self, self.ask)
-        self._given = Given()
 
     @classmethod
     def open(
@@ -229,15 +230,16 @@ class Memory:
 
         At most `limit` items and `budget_tokens` tokens, within `deadline_s`. `min_seq` (an `Accepted.seq`)
         waits for that event to be searchable. `spaces` asks these instead of this one, the best of each in turn.
-        `format="prompt"` also renders `.text`, an escaped block marked as data, and leaves out what this client
-        gave `session` in such a block before. Raises `Invalid` for wrong arguments and nothing else.
+        `format="prompt"` also renders `.text`, an escaped block marked as data, and leaves out what `session` was
+        given in such a block before, by whatever client (the query service knows, best effort). Raises `Invalid` for
+        wrong arguments and nothing else.
 
         `as_of` asks the memory as it was known after an event (a position of the log, `17` or `"<epoch>:17"`), or at
         a time. Its views are made first: until they are, the answer is unavailable and says how far they are; a
         position of another epoch is `Conflict`.
         """
         names = asked(spaces, self._space, format)
-        given = self._given.of(session) if format == "prompt" and session else {}
+        given: Given | None = None
         wait_s = inputs.seconds(deadline_s, "deadline_s")
         if not wait_s:
             raise Invalid("deadline_s must be above 0 seconds")
@@ -253,10 +255,26 @@ class Memory:
             now=times.aware(now) if now is not None else None,
             as_of=inputs.as_of(as_of),
         )
-        wider = widened(request, given)
+        if format == "prompt" and session:
+            given = await self._give(Give(session=session))
+        known = given.items if given is not None else {}
+        wider = widened(request, known)
         answers = await asyncio.gather(*(self._recalled(name, wider) for name in names))
-        hits = merged(answers, limit, budget_tokens, given)
-        return self._given.rendered(session, hits) if format == "prompt" else hits
+        hits = merged(answers, limit, budget_tokens, known)
+        if format != "prompt":
+            return hits
+        if session:
+            items = {item.id: count(item.text) for item in hits.items}
+            if await self._give(Give(session=session, items=items, persona=digest(hits.persona))) is None:
+                hits = not_noted(hits)
+        return rendered(hits, given)
+
+    async def _give(self, request: Give) -> Given | None:
+        """What the session was given, as far as the query service knows; None where it cannot be asked."""
+        try:
+            return await self.ask("give", request, Given, READ_S)
+        except Transient:
+            return None
 
     async def _recalled(self, space: str, request: Recall) -> Hits:
         try:

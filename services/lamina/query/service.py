@@ -15,12 +15,14 @@ from lamina.bus import Bus
 from lamina.config import load
 from lamina.embedding import Embedding, shared
 from lamina.errors import Invalid, LaminaError, Transient, Unavailable
+from lamina.given import Give
 from lamina.home import Home
 from lamina.ids import SUBJECT_ROOT, space_of, untoken
 from lamina.query import atom_reads, persona, reads, refs, scenarios
 from lamina.query.as_of import PROMPTED, WHY, installed, moment, recall_past
 from lamina.query.asked import Asked
 from lamina.query.chain import chain
+from lamina.query.given import Ledger
 from lamina.query.past import Pasts
 from lamina.query.positions import Positions
 from lamina.query.prompt import Prompts
@@ -82,6 +84,7 @@ class Query:
         self._vectors = VectorLeg(home, self._positions, embedding or shared(config.embedding))
         self._prompts = Prompts(self._positions, self._recalled)
         self._asked = Asked(bus, on=config.recall.record)
+        self._given = Ledger()
         self._pasts = Pasts(bus, home, self._vectors.embedding)
         self._settling = Settling(bus, self._positions, self._vectors, fold_services())
         self._verbs: dict[str, Callable[[str, bytes], Awaitable[Struct]]] = {
@@ -102,6 +105,7 @@ class Query:
             "scenarios": self._scenarios,
             "persona": self._persona,
             "prompt": self._prompt,
+            "give": self._give,
         }
 
     async def serve(self, ready: asyncio.Event) -> None:
@@ -138,6 +142,9 @@ class Query:
 
     async def _recalled(self, space: str, request: Recall) -> Hits:
         return await recall(self._positions, space, request, self._vectors)
+
+    async def _give(self, space: str, payload: bytes) -> Struct:
+        return self._given.give(space, _decoded(payload, Give))
 
     async def _known(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, Known)
