@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from lamina.client import Memory
@@ -9,6 +11,7 @@ from lamina.config import Config, DaemonConfig
 from lamina.home import Home
 from lamina.requests import Scenarios, ScenariosAre
 from lamina.runtime.sealing import sealed
+from lamina.skills import Skills, SkillsAre
 from tests.support.whole import daemon
 
 STORY = {
@@ -118,3 +121,33 @@ async def test_recall_says_where_situations_cannot_be_read(home: Home) -> None:
     assert both.status == "found"
     assert "scenarios" in [part.part for part in hits.degraded]
     assert "scenarios" in [part.part for part in both.degraded]
+
+
+async def test_a_skill_is_listed_read_edited_and_forgotten_with_its_folder(home: Home) -> None:
+    worked = (
+        "Running `make export REGION=eu` worked: the orders go to the harbour bucket.",
+        "`aws s3 ls s3://orders` works and shows the orders of the harbour bucket.",
+    )
+    async with daemon(home), Memory.open(space="alice", home=home.path) as memory:
+        for n, text in enumerate(worked):
+            await memory.turn("assistant", text, session="s", turn_id=f"t{n}")
+        await memory.end_session("s")
+        await memory.settled(30, layers=["l2"])
+        (one,) = (await memory.ask("skills", Skills(), SkillsAre)).skills
+        (whole,) = (await memory.ask("skills", Skills(name=one.name), SkillsAre)).skills
+        file = home.spaces / "alice" / one.path
+        assert sealed(whole.text) == file.read_bytes()
+        assert (one.steps, one.text, whole.text.count("\n1. Running")) == (2, "", 1)
+        assert (await memory.ask("skills", Skills(name="../alice"), SkillsAre)).skills == ()
+
+        file.write_text(file.read_text().replace("## Steps\n", "## Steps\n\n- Ask Mina first.\n"))
+        async with asyncio.timeout(30):
+            while (
+                "Ask Mina first" not in (await memory.ask("skills", Skills(name=one.name), SkillsAre)).skills[0].text
+            ):
+                await memory.settled(30, layers=["l2"])
+
+        await memory.forget(turn=["t0", "t1"])
+        await memory.settled(30, layers=["l2"])
+
+    assert list((home.spaces / "alice" / "skills").glob("*")) == []

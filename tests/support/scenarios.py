@@ -19,7 +19,7 @@ from lamina.atoms.builtin import extract
 from lamina.bus.memory import MemoryBus
 from lamina.events import AtomsExtracted, ScenarioEdited, ScenariosArranged, TurnRecorded
 from lamina.home import Home
-from lamina.knowledge import Atom, Span, Standing
+from lamina.knowledge import Atom, AtomType, Span, Standing
 from lamina.runtime import Drop, DropFile, Put, Recorded, Wanted, WriteFile
 from lamina.runtime.apply import Overlay
 from lamina.runtime.worker import Worker
@@ -121,6 +121,7 @@ class Said(Struct, frozen=True):
     session: str = "s"
     project: str = ""
     status: str = "active"
+    type: AtomType = "work_fact"
 
 
 class Sim:
@@ -174,7 +175,7 @@ class Sim:
             at_us = START_US + one.time_s * 1_000_000
             data = TurnRecorded(role="user", text=one.text)
             self.fold(data, id=turn, session=one.session, project=one.project, at_us=at_us)
-            atoms.append(Atom(type="work_fact", text=one.text, sources=(Span(turn, 0, len(one.text)),)))
+            atoms.append(Atom(type=one.type, text=one.text, sources=(Span(turn, 0, len(one.text)),)))
             self.standing[one.text] = one.status
         self.n += 1
         decided = AtomsExtracted(

@@ -6,6 +6,7 @@ stands) it becomes an event, once.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import itertools
 import os
@@ -225,6 +226,22 @@ def drop(root: Path, path: str) -> None:
         full.unlink(missing_ok=True)
         if full.parent.is_dir():
             sync_folder(full.parent)
+    leave(root, full.parent)
+
+
+def leave(root: Path, folder: Path) -> None:
+    """Remove a folder made for one file (`skills/<name>/`) once it is empty: its name says what was in it."""
+    if folder.parent == root or not folder.is_relative_to(root) or folder == root:
+        return
+    try:
+        folder.rmdir()
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.ENOENT, errno.EEXIST):
+            with translated_os(folder):
+                raise
+        return
+    with translated_os(folder):
+        sync_folder(folder.parent)
 
 
 def files(root: Path, patterns: Sequence[str]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from lamina.forget.plan import Told
 from lamina.home import Home
 from lamina.rebuild.progress import Progress
 from lamina.rebuild.view import rebuild_view
-from lamina.runtime.edits import BROKEN, FOLDER
+from lamina.runtime.edits import BROKEN, FOLDER, leave
 from lamina.runtime.embedcache import removed
 from lamina.runtime.registry import fold_services
 from lamina.store.driver import connect, translated
@@ -27,7 +27,7 @@ from lamina.store.files import sync_folder, translated_os
 
 RENDERED = (
     *("persona.md", "refs/*.md", "canvas/*.mmd", "scenarios/*.md", "skills/*/SKILL.md"),
-    *(f"{FOLDER}/*", f"*{BROKEN}*", f"scenarios/*{BROKEN}*"),
+    *(f"{FOLDER}/*", f"*{BROKEN}*", f"scenarios/*{BROKEN}*", f"skills/*/*{BROKEN}*"),
 )
 """What services write for people, and what they keep of what people did to it."""
 PATIENCE_S = 30.0
@@ -128,5 +128,6 @@ def _orphans(root: Path, made: set[str], since: float) -> int:
                 with translated_os(path):
                     path.unlink(missing_ok=True)
                     sync_folder(path.parent)
+                leave(root, path.parent)
                 files += 1
     return files

@@ -18,7 +18,7 @@ from lamina.errors import Invalid, LaminaError, Transient, Unavailable
 from lamina.given import Give
 from lamina.home import Home
 from lamina.ids import SUBJECT_ROOT, space_of, untoken
-from lamina.query import atom_reads, persona, reads, refs, scenarios
+from lamina.query import atom_reads, persona, reads, refs, scenarios, skills
 from lamina.query.as_of import PROMPTED, WHY, installed, moment, recall_past
 from lamina.query.asked import Asked
 from lamina.query.chain import chain
@@ -62,6 +62,7 @@ from lamina.requests import (
 )
 from lamina.runtime.registry import Server, fold_services
 from lamina.runtime.views import space_subject
+from lamina.skills import Skills, SkillsAre
 from lamina.store import Damaged
 from lamina.tokens import count
 
@@ -103,6 +104,7 @@ class Query:
             "past": self._past,
             "canvases": self._canvases,
             "scenarios": self._scenarios,
+            "skills": self._skills,
             "persona": self._persona,
             "prompt": self._prompt,
             "give": self._give,
@@ -193,6 +195,12 @@ class Query:
         if await self._nothing(space, "scenarios"):
             return ScenariosAre(scenarios=(), more=False)
         return await self._read_at(space, request.as_of, "scenarios", lambda db: scenarios.scenarios(db, request))
+
+    async def _skills(self, space: str, payload: bytes) -> Struct:
+        request = _decoded(payload, Skills)
+        if await self._nothing(space, "scenarios"):
+            return SkillsAre(skills=(), more=False)
+        return await self._read_at(space, request.as_of, "scenarios", lambda db: skills.skills(db, request))
 
     async def _persona(self, space: str, payload: bytes) -> Struct:
         request = _decoded(payload, PersonaOf)

@@ -13,7 +13,7 @@ from lamina.cli.command import DONE, Context
 from lamina.cli.conversation import print_turns, utc_text
 from lamina.cli.output import Column, one_line, size_text
 from lamina.errors import LaminaError
-from lamina.query import savings, shown_atoms, shown_persona, shown_scenarios
+from lamina.query import savings, shown_atoms, shown_persona, shown_scenarios, shown_skills
 from lamina.query.asking import as_of
 from lamina.query.shown_atoms import WithMemory
 from lamina.records import Prompt
@@ -32,6 +32,7 @@ from lamina.requests import (
     TurnPage,
     Turns,
 )
+from lamina.skills import SkillInfo
 
 
 class Show(Struct, frozen=True, kw_only=True):
@@ -176,6 +177,12 @@ SHOWS = {
         help="the situations that this belongs to; with a name, one of them",
         run=shown_scenarios.scenarios,
         output=ScenarioInfo,
+        service="scenarios",
+    ),
+    "skills": Show(
+        help="procedures that worked, as files for an agent; with a name, one of them",
+        run=shown_skills.skills,
+        output=SkillInfo,
         service="scenarios",
     ),
     "persona": Show(

@@ -1,4 +1,4 @@
-"""What a person had before them when they edited the file of a scenario."""
+"""What a person had before them when they edited the file of a scenario or of a skill."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lamina.runtime.sealing import seal_of, sealed
 
 
 def base(db: sqlite3.Connection, path: str, seal: str) -> Base | None:
-    """The file as the view has it; None for one that is no scenario's."""
+    """The file as the view has it; None for one that is no scenario's and no skill's."""
     row = db.execute("SELECT text FROM files WHERE path = ?", (path,)).fetchone()
     if row is None:
         return None
@@ -17,4 +17,4 @@ def base(db: sqlite3.Connection, path: str, seal: str) -> Base | None:
     return Base(row[0], edits, not seal or seal_of(sealed(row[0])) == seal)
 
 
-EDITING = Editing("scenario.edited", ("scenarios/*.md",), base)
+EDITING = Editing("scenario.edited", ("scenarios/*.md", "skills/*/SKILL.md"), base)

@@ -30,7 +30,7 @@ from lamina.ids import atom_id, untoken
 from lamina.knowledge import MAX_ATOM_CHARS, Atom, Span, Standing
 from lamina.runtime import Change, Drop, Put, Recorded, Rows
 from lamina.scenarios import edits as by_hand
-from lamina.scenarios import grouping
+from lamina.scenarios import grouping, skill
 from lamina.scenarios.decide import ARRANGE, LATE_US, State
 from lamina.scenarios.tables import (
     ARRANGED,
@@ -52,7 +52,7 @@ from lamina.times import micros
 
 __all__ = ["TABLES", "VERSION", "State", "fold"]
 
-VERSION = 4
+VERSION = 5
 CORRECTION_PRIORITY = 90
 
 
@@ -295,14 +295,19 @@ def _retried(work: Work, event: Event, recorded: Recorded, data: DeadRetried) ->
 
 
 def _edited(work: Work, event: Event, recorded: Recorded, data: ScenarioEdited) -> None:
-    """What a person wrote into a scenario's file holds from now on; of a file that there is not, nothing is kept."""
+    """What a person wrote into the file of a scenario or its skill holds from now on; of a file that there is not,
+    nothing is kept."""
     name = data.path.removeprefix(f"{FOLDER}/").removesuffix(".md")
+    of_skill = skill.slug_of(data.path)
     try:
-        scenario = work.by_slug(untoken(name.split(PART)[0])) if data.path == f"{FOLDER}/{name}.md" else None
+        if of_skill is not None:
+            scenario = work.by_slug(untoken(of_skill))
+        else:
+            scenario = work.by_slug(untoken(name.split(PART)[0])) if data.path == f"{FOLDER}/{name}.md" else None
     except Invalid:
         return
     if scenario is not None:
-        kept = by_hand.edited(by_hand.read(scenario.edits), event.id, data)
+        kept = by_hand.edited(by_hand.read(scenario.edits), event.id, data, skill=of_skill is not None)
         work.put_scenario(replace(scenario, edits=json(kept)))
         work.rewritten.add(scenario.id)
         work.others.append(Put("edited", (event.id, scenario.id)))

@@ -82,22 +82,34 @@ def said(text: str, subject: str) -> str:
     return told[:1].upper() + told[1:] if told.split(" ", 1)[0].isalpha() else told
 
 
-def about(sections: Sequence[Section]) -> tuple[str, str]:
-    """Title and summary: of one episode its most central facts, of several those of their leads."""
+def about(sections: Sequence[Section], edits: Edits) -> tuple[str, str]:
+    """Title and summary: of one episode its most central facts, of several those of their leads; as a person said
+    them, and without what a person took out."""
     if len(sections) == 1:
-        atoms = sections[0].atoms
+        atoms = _shown(sections, edits)[0].atoms
         holding = [atom for atom in atoms if atom.status in HOLDS]
-        best = [(order(atom), said(atom.text, atom.subject)) for atom in _central(holding or atoms)]
+        best = [(order(atom), _told(atom.id, atom.text, atom.subject, edits)) for atom in _central(holding or atoms)]
         facts = best if holding else []
     else:
+        hidden = frozenset(edits.hidden)
         leads = [one for one in sections if one.digest.facts] or list(sections)
+        leads = [one for one in leads if mark(one.digest.lead) not in hidden] or leads
         by = ranks([(one.digest.text, one.digest.subject) for one in leads])
         by_rank = sorted(range(len(leads)), key=lambda at: (-by[at], at))
-        best = [((at, "", ""), said(leads[at].digest.text, leads[at].digest.subject)) for at in by_rank]
+        best = [((at, "", ""), _lead(leads[at].digest, edits)) for at in by_rank]
         facts = best if leads[0].digest.facts else []
     title = one_line(best[0][1], TITLE_CHARS) if best else ""
     summary = [_sentence(one_line(text, SUMMARY_CHARS)) for _, text in sorted(facts[:SUMMARY_FACTS])]
     return title, " ".join(summary)
+
+
+def _lead(digest: Digest, edits: Edits) -> str:
+    return _told(digest.lead, digest.text, digest.subject, edits)
+
+
+def _told(id: str, text: str, subject: str, edits: Edits) -> str:
+    by_hand = edits.said.get(mark(id))
+    return by_hand[1] if by_hand is not None else said(text, subject)
 
 
 def slug(title: str, first_us: int) -> str:

@@ -97,14 +97,15 @@ SCENARIOS = Table(
             "mentions",
             "sessions",
         ),
-        *("first_us", "last_us", "seq", "edits", "parts"),
+        *("first_us", "last_us", "seq", "edits", "parts", "steps", "description"),
     ),
     key=1,
     ddl="""CREATE TABLE scenarios(
   id TEXT PRIMARY KEY, slug TEXT NOT NULL, title TEXT NOT NULL, summary TEXT NOT NULL, project TEXT NOT NULL,
   status TEXT NOT NULL, merged TEXT NOT NULL, episodes TEXT NOT NULL, atoms INTEGER NOT NULL,
   mentions INTEGER NOT NULL, sessions INTEGER NOT NULL, first_us INTEGER NOT NULL, last_us INTEGER NOT NULL,
-  seq INTEGER NOT NULL, edits TEXT NOT NULL, parts TEXT NOT NULL) STRICT;
+  seq INTEGER NOT NULL, edits TEXT NOT NULL, parts TEXT NOT NULL, steps INTEGER NOT NULL,
+  description TEXT NOT NULL) STRICT;
 CREATE INDEX scenarios_last ON scenarios(last_us) WHERE status <> 'merged';
 CREATE INDEX scenarios_slug ON scenarios(slug)""",
 )
@@ -203,8 +204,9 @@ class EpisodeRow(Struct, frozen=True, kw_only=True):
 class ScenarioRow(Struct, frozen=True, kw_only=True):
     """Episodes that belong together. `status` is open, closed (by hand), or merged into another, `merged`.
 
-    `mentions` counts statements with their repetitions; `edits` is what a person changed in its file, `parts` are the
-    months that have a file of their own.
+    `mentions` counts statements with their repetitions; `edits` is what a person changed in its files, `parts` are
+    the months that have a file of their own; `steps` is how many its skill has, 0 where there is none, and
+    `description` says when to use it.
     """
 
     id: str
@@ -223,6 +225,8 @@ class ScenarioRow(Struct, frozen=True, kw_only=True):
     seq: int = 0
     edits: str = "{}"
     parts: str = "[]"
+    steps: int = 0
+    description: str = ""
 
 
 class PendingRow(Struct, frozen=True):

@@ -11,7 +11,7 @@ from lamina.ids import token
 from lamina.runtime import Change, Drop, DropFile, Put, Rows, WriteFile
 from lamina.runtime.sealing import sealed
 from lamina.scenarios import edits as by_hand
-from lamina.scenarios import render
+from lamina.scenarios import render, skill
 from lamina.scenarios.decide import State
 from lamina.scenarios.grouping import telling
 from lamina.scenarios.render import Digest, Section
@@ -220,13 +220,13 @@ class Work:
         months = _months(sections)
         last = max(months)
         shown = self._whole(sections if len(sections) <= MOST_SECTIONS else months[last])
-        title, summary = render.about(shown if len(sections) == 1 else sections)
+        title, summary = render.about(shown if len(sections) == 1 else sections, edits)
         title = edits.title[1] or title
         files: list[Change] = []
         slug, written = one.slug, strings(one.parts)
         if slug and one.id in self._misnamed and not self._fits(slug, sections, title):
-            files += [*self._no_files(slug, written), Drop("slugs", (slug,))]
-            slug, written = "", ()
+            files += [*self._no_files(one), Drop("slugs", (slug,))]
+            slug, written, one = "", (), replace(one, steps=0)
         slug = slug or self._new_slug(render.slug(title, sections[0].episode.first_us), one.id)
         wanted = tuple(sorted(months.keys() - {last})) if len(sections) > MOST_SECTIONS else ()
         projects = [section.episode.project for section in sections if section.episode.project]
@@ -246,6 +246,13 @@ class Work:
             seq=self.seq,
             parts=json(wanted),
         )
+        learnt = shown if len(sections) <= MOST_SECTIONS else self._whole(sections[-MOST_SECTIONS:])
+        done = skill.steps(learnt, edits)
+        if done:
+            files += _file(skill.path(slug), skill.document(one, learnt, done, edits))
+        elif one.steps:
+            files += _no_file(skill.path(slug))
+        one = replace(one, steps=len(done), description=skill.description(one, edits) if done else "")
         self._scenarios[one.id] = one
         self._changed["scenarios", one.id] = None
         for month in sorted(set(written) - set(wanted)):
@@ -302,15 +309,18 @@ class Work:
             sessions=0,
             seq=self.seq,
             parts="[]",
+            steps=0,
+            description="",
         )
         if not one.slug:
             return []
-        gone = self._no_files(one.slug, strings(one.parts))
+        gone = self._no_files(one)
         return gone if one.merged else [*gone, Drop("slugs", (one.slug,))]
 
-    def _no_files(self, slug: str, months: Sequence[str]) -> list[Change]:
-        paths = [path(slug), *(part_path(slug, month) for month in months)]
-        return [change for one in paths for change in _no_file(one)]
+    def _no_files(self, one: ScenarioRow) -> list[Change]:
+        paths = [path(one.slug), *(part_path(one.slug, month) for month in strings(one.parts))]
+        paths += [skill.path(one.slug)] if one.steps else []
+        return [change for path_ in paths for change in _no_file(path_)]
 
     def _new_slug(self, wanted: str, scenario: str) -> str:
         for name in (f"{wanted}-{scenario[:4]}", f"{wanted}-{scenario[:8]}", f"{wanted}-{scenario}"):
