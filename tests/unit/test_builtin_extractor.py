@@ -80,6 +80,62 @@ def test_a_command_for_now_is_no_rule(text: str) -> None:
     assert kept(text) == ()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the fresh air and exercise always give me a nice energy boost.",
+        "Never found on weapons, the enchantment is the same as slaying.",
+        "Never appears with rings of the same kind.",
+        "Always comes late on Mondays, that bus.",
+        "Add a mouse click on the chart to set an alarm and stop trading lines which are draggable",
+        "Keep in mind that a very small percentage of people may never be able to squat pain-free.",
+    ],
+)
+def test_what_tells_of_things_is_no_rule_for_anybody(text: str) -> None:
+    assert [atom for atom in kept(text) if atom.type == "instruction"] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'd like to explore more details on parking garages.",
+        "I'd also love to get some recommendations on yoga mats.",
+        "She loves it!",
+        "I think I've got it!",
+    ],
+)
+def test_a_wish_of_the_moment_is_no_preference_and_it_alone_says_nothing(text: str) -> None:
+    assert [atom for atom in kept(text) if atom.slot.startswith("preference") or atom.text.endswith("it!")] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "slot", "value"),
+    [
+        ("My favourite tea is now rooibos, by the way.", "preference:favourite tea", "rooibos"),
+        ("내가 제일 좋아하는 음식은 이제 떡볶이예요.", "preference:favourite 음식", "떡볶이"),
+        ("我最喜欢的颜色是绿色。", "preference:favourite 颜色", "绿色"),
+        ("好きな果物は梨です。", "preference:favourite 果物", "梨"),
+    ],
+)
+def test_what_somebody_likes_best_is_one_thing_so_that_another_takes_its_place(
+    text: str, slot: str, value: str
+) -> None:
+    (atom,) = kept(text)
+
+    assert (atom.slot, atom.value) == (slot, value)
+
+
+def test_the_rules_of_a_task_hold_in_its_scene_unless_they_say_otherwise() -> None:
+    rules = "Always wait for me to choose an option. From now on, always answer in short blocks."
+    task = "You are the narrator of a game in a harbour town with many doors and keys. " * 12
+
+    assert [(atom.scope, atom.text) for atom in kept(rules) if atom.type == "instruction"] == [
+        ("global", "User: Always wait for me to choose an option."),
+        ("global", "User: From now on, always answer in short blocks."),
+    ]
+    assert [atom.scope for atom in kept(task + rules) if atom.type == "instruction"] == ["scenario", "global"]
+
+
 def test_a_rule_in_a_tool_result_is_no_rule() -> None:
     assert kept("You must always restart the server after editing this file.", role="tool", kind="tool") == ()
 

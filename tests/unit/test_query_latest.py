@@ -107,3 +107,11 @@ def test_below_the_first_ten_nothing_moves() -> None:
 
     assert order(found)[10:] == [11, 12]
     assert set(order(found)[:10]) == set(range(1, 11))
+
+
+def test_an_answer_of_fewer_holds_the_same_turns_in_another_order() -> None:
+    ranked, known = ranking(10, 9, 8), told(1, 2, 3)
+
+    assert order(latest(ranked, known, always)) == [3, 2, 1]
+    assert order(latest(ranked, known, always, most=2)) == [2, 1, 3]
+    assert order(latest(ranked, known, always, most=1)) == [1, 2, 3]

@@ -29,9 +29,16 @@ SHORTLIST = 100
 
 
 def hybrid(
-    db: sqlite3.Connection, ranking: Ranking, near: Near, query: str, where: Where, most: int = SHORTLIST
+    db: sqlite3.Connection,
+    ranking: Ranking,
+    near: Near,
+    query: str,
+    where: Where,
+    most: int = SHORTLIST,
+    shown: int = FIRST,
 ) -> Sequence[text.Ranked]:
-    """The best of the candidates of both legs with both scores each, best first; at least `most` if there are."""
+    """The best of the candidates of both legs with both scores each, best first; at least `most` if there are, of
+    which the first `shown` are the answer."""
     import numpy as np
 
     seqs, cosines = near.seqs[: len(near.cosines)], near.cosines
@@ -63,7 +70,7 @@ def hybrid(
     fused = fuse([replace(one, beside=beside.get(one.turn.turn, ())) for one in listed], query, scope, by)
     if ranking.asked.spans:
         return in_time(fused, closeness(db, ranking.asked, (one.turn for one in fused)))
-    return latest(fused, _told(db, query, fused), near.alike) if asks_present(query) else fused
+    return latest(fused, _told(db, query, fused), near.alike, shown) if asks_present(query) else fused
 
 
 def _told(db: sqlite3.Connection, query: str, ranked: Sequence[text.Ranked]) -> dict[int, Told]:

@@ -11,7 +11,7 @@ from lamina import text
 from lamina.query.moments import sentences
 
 FIRST = 10
-"""So many of the best change places among themselves: what an answer of that size holds stays the same."""
+"""So many of the best, or as many as are asked for, change places among themselves: the answer holds the same."""
 SCORE = 0.7
 """Of the older one's score, what the newer one has at least."""
 ALIKE = 0.9
@@ -56,14 +56,15 @@ def asks_present(query: str) -> bool:
 
 
 def latest(
-    ranked: Sequence[text.Ranked], told: Mapping[int, Told], alike: Callable[[int, int], float]
+    ranked: Sequence[text.Ranked], told: Mapping[int, Told], alike: Callable[[int, int], float], most: int = FIRST
 ) -> list[text.Ranked]:
-    """The ranking where among the first ten a newer turn stands right above the best older one that tells the same.
+    """The ranking where among the first `most` (ten at most) a newer turn stands right above the best older one that
+    tells the same.
 
     It does so if the same role says it, alike (`alike`: the cosine of two turns), with about the words of the
     question that the older one has, and not much less of a score. What it gains is the part `recency`.
     """
-    first = ranked[:FIRST]
+    first = ranked[: min(most, FIRST)]
     above: dict[int, int] = {}
     for place, newer in enumerate(first):
         for older in first[:place]:
@@ -83,7 +84,7 @@ def latest(
     for one in first:
         if one.turn not in above:
             put(one, one.score)
-    return [*moved, *ranked[FIRST:]]
+    return [*moved, *ranked[len(first) :]]
 
 
 def _replaces(newer: text.Ranked, older: text.Ranked, told: Mapping[int, Told]) -> bool:

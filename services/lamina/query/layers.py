@@ -6,6 +6,7 @@ but for one whose statement no longer holds: what replaced it stands above it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -19,6 +20,7 @@ SPEAKS = 0.5
 PRIORITY = 0.2
 OUTDATED = 0.5
 """What of its score an atom loses that was superseded, where atoms are asked for alone."""
+_DAYS = re.compile(r" \(\d{4}-[\d-]+(?: to [\d-]+)?\)")
 
 
 class Place(Struct, frozen=True, kw_only=True):
@@ -85,7 +87,7 @@ class _Weaving:
         if atom is not None and atom.status == "superseded":
             self._instead(self._atoms.holding(atom), like)
         own = self._found.get(id, like)
-        if atom is not None and atom.id not in self._placed and self.speaks(atom):
+        if atom is not None and atom.id not in self._placed and self.speaks(atom) and says(atom, self.known[id]):
             self.atom(atom, own, id)
         else:
             told = note(atom, self._atoms) if atom is not None and atom.status == "superseded" else ""
@@ -108,6 +110,14 @@ class _Weaving:
             self.turn(source, like)
         elif newer.status != "superseded":
             self.atom(newer, like)
+
+
+def says(atom: AtomFound, turn: Turn) -> bool:
+    """May an atom stand for one of its turns? Not for a repetition in other words: those stand in the turn alone."""
+    if atom.count <= 1 or atom.sources[:1] == (turn.id,):
+        return True
+    words = _DAYS.sub("", atom.text.partition(": ")[2] or atom.text).strip()
+    return words.casefold() in turn.text.casefold()
 
 
 def alone(atoms: AtomsFound, turns: Mapping[str, Turn]) -> list[Place]:

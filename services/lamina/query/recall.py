@@ -184,7 +184,7 @@ def _places(
 ) -> Sequence[Place]:
     where = turns_where(request.where) or Where()
     most = _pool(request)
-    ranked = hybrid(db, ranking, near, query, where, most) if near is not None else ranking.ranked
+    ranked = ranking.ranked if near is None else hybrid(db, ranking, near, query, where, most, request.limit)
     turns = found(db, ranked[:most])
     return woven(turns, atoms, by_event(db, turns_wanted(turns, atoms)))
 

@@ -5,6 +5,7 @@ The format: https://agentskills.io/specification (front matter with `name` and `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -23,6 +24,7 @@ MOST_STEPS = 40
 MOST_FACTS = 12
 NAME_CHARS = 64
 DESCRIPTION_CHARS = 500
+_COMMAND = re.compile(r"`[^`\n]{2,200}`")
 
 
 def path(slug: str) -> str:
@@ -38,14 +40,14 @@ def slug_of(path: str) -> str | None:
 
 
 def steps(sections: Sequence[Section], edits: Edits) -> list[AtomRow]:
-    """What was done that worked, in the order of time; empty where it is no procedure, or did not end well: a task of
-    the situation is still open that was set after the last step."""
+    """What was done that worked (statements that name a command), in the order of time; empty where it is no
+    procedure, or did not end well: a task of the situation is still open that was set after the last step."""
     hidden = frozenset(edits.hidden)
     atoms = sorted(
         (atom for one in sections for atom in one.atoms if atom.status in HOLDS and mark(atom.id) not in hidden),
         key=lambda atom: (atom.time_us, atom.n),
     )
-    done = [atom for atom in atoms if atom.type == "work_method"]
+    done = [atom for atom in atoms if atom.type == "work_method" and _COMMAND.search(atom.text)]
     if len(done) < ENOUGH or any(is_open(atom) and atom.time_us > done[-1].time_us for atom in atoms):
         return []
     return done[-MOST_STEPS:]

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from lamina.atoms.builtin.extracting import extract
 
-VERSION = "4"
+VERSION = "5"
 __all__ = ["VERSION", "extract"]

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import pairwise
 
+from msgspec.structs import replace
+
 from lamina.atoms.builtin import rules_en, rules_ja, rules_ko, rules_zh, slots
 from lamina.atoms.builtin.hygiene import INSTRUCTS, is_suspicious
 from lamina.atoms.builtin.judgement import Judgement, Speaker
@@ -52,6 +54,13 @@ _LEAD: Mapping[Language, re.Pattern[str]] = {
     "zh": re.compile(r"(?:(?:还有|另外|对了|好的|嗯|哦|啊|对|是的|那)[，,] ?)+"),
     "ja": re.compile(r"(?:(?:それと|それから|あと|はい|ええ|うん|ちなみに|そして|また)、)+"),
 }
+# What holds beyond the task that a long prompt sets.
+_LASTING = re.compile(
+    r"\b(?:from (?:now|here) on|going forward|in (?:the )?future|(?:for|in) all (?:of )?(?:my|our|future)|future (?:prompts|answers|chats"
+    r"|conversations|sessions)|every time (?:i|we)|whenever (?:i|we)|remember (?:this|that|to))\b"
+    r"|앞으로|이제부터|지금부터|매번|以后|今后|从现在|每次|以後|今後|これから|毎回",
+    re.IGNORECASE,
+)
 _LINE = re.compile(r"\S[^\n]*")
 _ENTITY = re.compile(
     r"https?://[^\s<>\"'）)」]{3,200}"
@@ -62,6 +71,8 @@ _ENTITY = re.compile(
     r"|\b[A-Z][\w+#-]{1,30}(?: [A-Z0-9][\w.+#-]{0,30}){0,3}"
 )
 MAX_ENTITIES = 8
+TASK_CHARS = 800
+"""A turn of more than this (in a script of its own: half) is no remark in passing."""
 
 
 def extract(window: Sequence[Turn], context: Sequence[Turn] = ()) -> tuple[Atom, ...]:
@@ -149,6 +160,8 @@ def _of_clause(
     found = _judged(text, turn, _speaker(turn, heard), spoken)
     if found is None or (found.type == "instruction" and turn.role == "assistant"):
         return None
+    if found.type == "instruction" and found.scope == "global" and _is_task(turn) and not _LASTING.search(text):
+        found = replace(found, scope="scenario")
     phrases = when.find(text, spoken, base)
     said = when.resolved(text, phrases)
     first, last = when.validity(text, spoken, () if slots.is_yearly(found.slot) else phrases)
@@ -240,6 +253,11 @@ def _speaker(turn: Turn, heard: bool) -> Speaker:
     if turn.role == "assistant" and not turn.name:
         return "assistant"
     return "person" if turn.name and not (heard and turn.role == "user") else "user"
+
+
+def _is_task(turn: Turn) -> bool:
+    """Is it a prompt that sets a task, or a pasted text? Its rules are those of the task."""
+    return len(turn.text) > (TASK_CHARS if turn.text.isascii() else TASK_CHARS // 2)
 
 
 def _who(turn: Turn) -> str:

@@ -52,3 +52,9 @@ def slotted(sentence: str, slots: Slots, *, dated: bool, past: bool) -> Judgemen
                 type="episodic" if happened else "persona", priority=70, slot=slot, value=value, past=past
             )
     return None
+
+
+def favourite(found: re.Match[str]) -> Judgement:
+    """What somebody likes best of a kind (`what`): one thing at a time (`one`), so that another takes its place."""
+    what, one = (" ".join(found[name].casefold().split()) for name in ("what", "one"))
+    return Judgement(type="persona", priority=60, slot=f"preference:favourite {what}", value=one)

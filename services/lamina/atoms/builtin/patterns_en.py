@@ -34,10 +34,16 @@ HEDGE = re.compile(
     r"i guess|as if|in theory|someone (?:said|told)|i heard|rumou?r|in a parallel|one day i|wish)\b",
     F,
 )
+# "Never found here", "always comes late": of a thing, not to anybody.
+DESCRIBES = (
+    r"(?!(?!need|embed|feed|proceed|exceed|succeed)\w+ed\b|\w*[^su]s\b|"
+    r"(?:found|seen|been|given|made|known|worn|heard|had|got|gone|done|an?|the)\b)"
+)
 STANDING = re.compile(
     r"\b(?:from (?:now|here) on|going forward|always|never|ever again|every time|each time|whenever|"
     r"by default|in (?:the )?future|at all times|no matter what|"
-    r"don't (?:ever|you ever)|do not ever|as a rule|without exception|must(?:n't| not)?|stop \w+ing|no more)\b",
+    r"don't (?:ever|you ever)|do not ever|as a rule|without exception|must(?:n't| not)?|no more)\b"
+    r"|(?:^|[,;:.!]\s*|\b(?:please|and then|ok|okay|hey)\s+)stop \w+ing\b",
     F,
 )
 MOOD = (
@@ -59,6 +65,12 @@ VERB = (
 )
 IMPERATIVE = re.compile(
     rf"^{MOOD}(?:(?:always|never|only|don't(?: ever)?|do not(?: ever)?|no longer|stop)\s+)?{VERB}\b", F
+)
+# Behind a subject "always" tells of it: "the sea always gives me strength".
+IMPERATIVE_WITHIN = re.compile(
+    rf"(?:\b(?:please|from now on)|(?:[,;:.!–—]|\b(?:and|but|so|then|to|should|must|you))\s*\b(?:always|never|don't ever)),?\s+"
+    rf"(?:please\s+|only\s+)?{VERB}\b",
+    F,
 )
 LEAD_NEVER = re.compile(
     rf"^{MOOD}(?:[\w\s]{{0,40}},\s*)?(?:never|don't|do not|stop|avoid|no\b)|"
@@ -94,7 +106,7 @@ ITSELF = re.compile(
 """What a rule is about that goes wherever the agent goes."""
 BARE_RULE = re.compile(
     rf"^{MOOD}(?:from (?:now|here) on,?\s+(?:please\s+)?(?:\w+\s+){{0,2}}\w+|(?:always|never|"
-    rf"don't ever)\s+\w+|(?:don't|do not)\s+(?:use|add|touch|commit|write|call|suggest|include|mention|"
+    rf"don't ever)\s+{DESCRIBES}\w+|(?:don't|do not)\s+(?:use|add|touch|commit|write|call|suggest|include|mention|"
     rf"push|edit|rename|format|apologi[sz]e|assume|hardcode|mock|import|log|store|merge|deploy|install)\b|"
     rf"no\s+\w+(?:\s\w+){{0,4}}(?:,?\s+(?:ever|please|in \w+))|only\s+(?:use|write|answer|reply|suggest|"
     rf"commit)\b)",
@@ -128,14 +140,27 @@ JOB = re.compile(
 )
 ALLERGY = re.compile(r"\b(?:allergic to|intolerant to|allergy to)\s+(?:the\s+)?([\w-]+(?:\s[\w-]+)?)", F)
 PREFERENCE = re.compile(
-    r"\bi(?:'m|'ve| am| do| have| just|'d)?\s*"
+    r"\bi(?:'m|'ve| am| do| have| just)?\s*"
     + ADV
     + r"(?:(?:don't|do not|can't|cannot|couldn't|didn't|no longer|used to)\s+(?:\w+\s+)?)?"
     r"(?:like|love|hate|prefer|enjoy|adore|detest|dislike|despise|stand|loathe|into|a fan of|"
-    r"obsessed with|a huge fan of|favou?r)\s+(?:the\s+|my\s+|to\s+)?([\w'-]+(?:\s[\w'-]+)?)",
+    r"obsessed with|a huge fan of|favou?r)\s+"
+    r"(?!(?:those|these|that|this|it|them|your|the (?:idea|suggestions?|template|concept|tips|sound|way|look) ?)\b)(?:the\s+|my\s+|to\s+)?([\w'-]+(?:\s[\w'-]+)?)",
     F,
 )
+# "She loves it!", "I think I've got it": of something that only what went before can tell.
+EMPTY = re.compile(
+    r"^(?:(?:and|so|but|oh|well),? )?(?:i think )?(?:i|we|she|he|they)(?:'ve|'d|'m| have| has)?(?: \w+){0,2} "
+    r"(?:it|that|this|them|so|admit|say|agree|understand|guess|suppose)[.! ]*$",
+    F,
+)
+REMARK = re.compile(r"^(?:please )?(?:keep in mind|note|remember|be aware|bear in mind) that (?!you\b)", F)
 FAVOURITE = re.compile(r"\bmy (?:all[- ]time )?favou?rite\s+([\w-]+)(?:\s\w+)?\s+(?:is|are|was|has)\b", F)
+FAVOURITE_IS = re.compile(
+    r"\bmy (?:all[- ]time )?favou?rite\s+(?P<what>[\w-]+(?:\s[\w-]+)?)\s+(?:is|are)\s+"
+    r"(?:now |still |probably |definitely |actually |the |a )*(?P<one>[^.,;!?]{2,60})",
+    F,
+)
 PERSONA = re.compile(
     r"\b(?:i|we)(?:'m| am|'re| are)\s+"
     + ADV
@@ -233,7 +258,7 @@ WORKS = re.compile(
     r"execute)\s+`|\b(?:run|use|call|start it with|reproduce with|build with|do that with|it with|"
     r"that with|via|by running|with)\s+`[^`]{2,120}`[^.]{0,20}\b(?:to|and|first|then|before|after|from|"
     r"in)\b|`[^`]{2,120}` (?:re?\w+s|starts?|builds?|runs?|gives?|brings?|seeds?|shows?|clears?|fixes|"
-    r"applies|does|is (?:the way|how|enough))\b|\bthe way to \w+|\bsteps?:",
+    r"applies|does|is (?:the way|how|enough))\b",
     F,
 )
 MADE = re.compile(

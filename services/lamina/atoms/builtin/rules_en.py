@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from lamina.atoms.builtin import patterns_en as p
-from lamina.atoms.builtin.judgement import Judgement, Speaker, instruction, slotted
+from lamina.atoms.builtin.judgement import Judgement, Speaker, favourite, instruction, slotted
 
 _SLOTS = (
     (p.NAME, "user.name"),
@@ -38,7 +38,7 @@ def statement_end(sentence: str) -> int:
 
 def judge(sentence: str, speaker: Speaker, project: str) -> Judgement | None:
     """What is worth keeping of an English clause."""
-    if p.HEDGE.search(sentence) or p.QUESTION.search(sentence):
+    if p.HEDGE.search(sentence) or p.QUESTION.search(sentence) or p.EMPTY.search(sentence):
         return None
     past = p.PAST.search(sentence) is not None and not p.AHEAD.search(sentence)
     if speaker == "assistant":
@@ -57,9 +57,9 @@ def judge(sentence: str, speaker: Speaker, project: str) -> Judgement | None:
 
 def _instruction(sentence: str, project: str) -> Judgement | None:
     standing = p.STANDING.search(sentence)
-    imperative = p.IMPERATIVE.match(sentence) or re.search(
-        rf"\b(?:please|from now on|always|never|don't ever),?\s+(?:please\s+|only\s+)?{p.VERB}\b", sentence, p.F
-    )
+    imperative = p.IMPERATIVE.match(sentence) or p.IMPERATIVE_WITHIN.search(sentence)
+    if p.REMARK.match(sentence):
+        return None
     plain = p.PLAIN_RULE.search(sentence)
     if not plain and not p.BARE_RULE.search(sentence) and not (standing and imperative):
         return None
@@ -81,6 +81,8 @@ def _person(sentence: str, past: bool) -> Judgement | None:
         filled = slotted(sentence, _EMPLOYMENT, dated=dated, past=past)
     if filled is not None:
         return replace(filled, value=filled.value.strip().casefold())
+    if (best := p.FAVOURITE_IS.search(sentence)) is not None:
+        return favourite(best)
     found = p.FAVOURITE.search(sentence) or p.PREFERENCE.search(sentence)
     if found:
         value = "no" if p.DISLIKED.search(sentence) else "yes"

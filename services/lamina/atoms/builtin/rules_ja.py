@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lamina.atoms.builtin.judgement import Judgement, Speaker, instruction, slotted
+from lamina.atoms.builtin.judgement import Judgement, Speaker, favourite, instruction, slotted
 
 _QUESTION = re.compile(
     r"[?？]|(?:です|ます|ません|でした|ました|でしょう|だろう|のだろう|んです|ですかね|ますかね)か(?:ね|な)?[。!！〜～笑w\s]*$|(?:かな|かなあ|かしら|だっけ|っけ|のかな)[。〜～ーw笑\s]*$|"
@@ -92,6 +92,9 @@ _EMPLOYER = re.compile(
     r"(?:から|は|、|^|\s)((?:(?!は|から)[一-鿿ぁ-んァ-ヶA-Za-z0-9]){2,14}?)(?:で働|に入社|に転職|に勤め|勤務|に就職)"
 )
 _ALLERGY = re.compile(r"([一-鿿ぁ-んァ-ヶ]{1,8}?)(?:の|に)?アレルギー")
+_FAVOURITE = re.compile(
+    r"好きな(?P<what>[一-鿿ぁ-んァ-ヶーA-Za-z]{1,12}?)は(?P<one>[^、。!！?？]{1,30}?)(?:です|だよ|だ|なんです|かな)?[。!！\s]*$"
+)
 _LIKES = re.compile(
     r"(?:^|[、はも])?([一-鿿ぁ-んァ-ヶA-Za-z]{1,12}?)(?:が|は|も|の(?:ほう|方)が|って)?(?:あまり|けっこう|一番|とても|めっちゃ|すごく|大)?(好き|好み|嫌い|苦手)"
 )
@@ -148,6 +151,9 @@ def _person(sentence: str, past: bool) -> Judgement | None:
     filled = slotted(sentence, slots, dated=dated is not None, past=past)
     if filled is not None:
         return filled
+    best = _FAVOURITE.search(sentence)
+    if best:
+        return favourite(best)
     likes = _LIKES.search(sentence)
     if likes:
         value = "yes" if likes.group(2) in ("好き", "好み") and "じゃな" not in sentence else "no"

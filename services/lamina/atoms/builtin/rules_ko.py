@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lamina.atoms.builtin.judgement import Judgement, Speaker, instruction, slotted
+from lamina.atoms.builtin.judgement import Judgement, Speaker, favourite, instruction, slotted
 
 _QUESTION = re.compile(
     r"(?:나요|가요|까요|ㄹ까|을까|니|냐|는지|던가|려나|ㄴ가|은가|는가|을래|ㄹ래|지\?|죠\?|거야\?)[?？.!~ㅋㅎㅠ\s]{0,12}$|"
@@ -94,6 +94,10 @@ _EMPLOYER = re.compile(
     r"(?:^|\s)([가-힣A-Za-z0-9]{2,15}?)(?:에|에서)?\s?(?:다녀|다니|다닙|일해|일하|입사|근무|출근|취직)"
 )
 _ALLERGY = re.compile(r"([가-힣]{1,8})\s?알레르기")
+_FAVOURITE = re.compile(
+    r"좋아하는\s?(?P<what>[가-힣A-Za-z]{1,12}?)(?:은|는|이|가)\s(?:이제 |지금은 )?(?P<one>[^.,!?]{1,30}?)"
+    r"(?:이야|야|예요|이에요|에요|입니다|이다|임|이지|이거든)?[.!~\s]*$"
+)
 _LIKES = re.compile(
     r"([가-힣A-Za-z]{1,12}?)(?:을|를|은|는|이|가|도)?\s?(?:진짜 |정말 |제일 |너무 |더 |별로 |안 )?(좋아|싫어|못 ?먹|안 ?먹|선호)"
 )
@@ -149,6 +153,9 @@ def _person(sentence: str, past: bool) -> Judgement | None:
     filled = slotted(sentence, _SLOTS, dated=dated is not None, past=past)
     if filled is not None:
         return filled
+    best = _FAVOURITE.search(sentence)
+    if best:
+        return favourite(best)
     likes = _LIKES.search(sentence)
     if likes:
         value = "yes" if likes.group(2) in ("좋아", "선호") and "안 " not in likes.group() else "no"

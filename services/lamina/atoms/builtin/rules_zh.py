@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lamina.atoms.builtin.judgement import Judgement, Speaker, instruction, slotted
+from lamina.atoms.builtin.judgement import Judgement, Speaker, favourite, instruction, slotted
 
 F = re.IGNORECASE
 _QUESTION = re.compile(
@@ -105,6 +105,9 @@ _EMPLOYER = re.compile(
     r"(?:入职|入職|加入|就职于|任职于|跳槽到|跳到)了?([一-鿿A-Za-z0-9]{2,15}?)(?:了|，|,|。|当|做|$)|(?<!现)(?<!現)在([一-鿿A-Za-z0-9]{2,12}?)(?:上班|工作|就职)"
 )
 _ALLERGY = re.compile(r"对([一-鿿]{1,8}?)(?:严重|有点|特别)?(?:过敏|過敏)")
+_FAVOURITE = re.compile(
+    r"我?(?:现在)?最喜[欢歡]的(?P<what>[一-鿿A-Za-z]{1,10}?)(?:还是|就是|是)(?P<one>[^，。！？,.!?]{1,30})"
+)
 _LIKES = re.compile(
     r"(不太?喜欢|不喜歡|喜欢|喜歡|讨厌|討厭|不爱|最爱|爱[吃喝看玩]|不吃|不喝|受不了|偏爱|更喜欢)([一-鿿A-Za-z]{1,10})"
 )
@@ -171,6 +174,9 @@ def _person(sentence: str, past: bool) -> Judgement | None:
     filled = slotted(sentence, _SLOTS, dated=dated is not None, past=past)
     if filled is not None:
         return filled
+    best = _FAVOURITE.search(sentence)
+    if best:
+        return favourite(best)
     likes = _LIKES.search(sentence)
     if likes and not (dated and not habit):
         value = "no" if re.match(r"不|讨厌|討厭|受不了", likes.group(1)) else "yes"
