@@ -65,3 +65,29 @@ def test_a_repetition_in_the_same_words_is_told_by_its_atom() -> None:
     assert answer(
         [turn(3, "I like the green tea of Jeju")], atom("User: I like the green tea of Jeju", "e1", "e3", count=2)
     ) == ["User: I like the green tea of Jeju"]
+
+
+def places(turns: list[Turn], one: AtomFound | None = None) -> list[tuple[str, tuple[str, ...]]]:
+    made = woven(found(*turns), AtomsFound(ranked=(one,) if one is not None else ()), {})
+    return [
+        (place.atom.text if place.atom is not None else turn_text(place.turn), tuple(turn.id for turn in place.turns))
+        for place in made
+    ]
+
+
+def turn_text(one: Turn | None) -> str:
+    assert one is not None
+    return one.text
+
+
+def test_the_same_said_twice_is_one_place_with_both_turns() -> None:
+    again = turn(4, "i like the green tea, of  JEJU!")
+
+    assert places([FIRST, AGAIN, again]) == [(FIRST.text, ("e1", "e4")), (AGAIN.text, ("e2",))]
+    assert places([turn(1, "yes!"), turn(2, "Yes")]) == [("yes!", ("e1",)), ("Yes", ("e2",))]
+
+
+def test_an_atom_and_the_turn_that_repeats_it_are_one_place() -> None:
+    repeated = atom("User: I like the green tea of Jeju.", "e1", "e5", count=2)
+
+    assert places([FIRST, turn(5, "I like the green tea of Jeju")], repeated) == [(repeated.text, ("e1", "e5"))]

@@ -71,8 +71,9 @@ async def test_a_join_and_a_leave_lose_nothing(bench: Bench) -> None:
             await write(bench, 5, 10)
             await folded(bench)
             assert one.follower.applied + other.follower.applied - sum(before) >= 5 * len(SPACES)
-            assert other.follower.applied > before[1]
-            assert one.follower.applied - before[0] < 5 * len(SPACES)
+            theirs = [space for space in SPACES if lane(token(space)) in other.follower.lanes]
+            assert 0 < len(theirs) < len(SPACES)
+            assert other.follower.applied - before[1] >= 5 * len(theirs)  # what is read again counts again
         await write(bench, 10, 15)
         await folded(bench)
         await until(lambda: one.follower.lanes == ALL)

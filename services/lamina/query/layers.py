@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lamina.query.atoms import AtomFound, AtomsFound
 from lamina.query.keywords import Found
@@ -20,6 +21,9 @@ SPEAKS = 0.5
 PRIORITY = 0.2
 OUTDATED = 0.5
 """What of its score an atom loses that was superseded, where atoms are asked for alone."""
+SHORTEST = 8
+"""Letters and digits that two texts have, at least, to be taken for one."""
+_WORD = re.compile(r"\w+")
 _DAYS = re.compile(r" \(\d{4}-[\d-]+(?: to [\d-]+)?\)")
 
 
@@ -56,7 +60,33 @@ def woven(found: Sequence[Found], atoms: AtomsFound, turns: Mapping[str, Turn]) 
         weaving.turn(one.turn.id, one)
     for atom in bare:
         weaving.atom(atom)
-    return weaving.places
+    return collapsed(weaving.places)
+
+
+def collapsed(places: Sequence[Place]) -> list[Place]:
+    """Places that say the same in the same words (whoever says it, whatever the marks between) are one, where the
+    first of them stands, with the turns behind all. What no longer holds is never one with what does."""
+    kept: dict[tuple[str, str], int] = {}
+    made: list[Place] = []
+    for place in places:
+        key = (_words_of(place), place.note)
+        if key[0] and key in kept:
+            first = made[kept[key]]
+            known = {turn.id for turn in first.turns}
+            turns = (*first.turns, *(turn for turn in place.turns if turn.id not in known))
+            made[kept[key]] = replace(first, turns=turns)
+            continue
+        kept[key] = len(made)
+        made.append(place)
+    return made
+
+
+def _words_of(place: Place) -> str:
+    """What is said, for comparison; nothing of what is so short that it says nothing by itself."""
+    said = _DAYS.sub("", place.atom.text.partition(": ")[2]) if place.atom is not None else ""
+    said = said or (place.turn.text if place.turn is not None else "")
+    words = "".join(_WORD.findall(said.casefold()))
+    return words if len(words) >= SHORTEST else ""
 
 
 class _Weaving:
