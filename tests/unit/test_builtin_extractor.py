@@ -125,6 +125,23 @@ def test_what_somebody_likes_best_is_one_thing_so_that_another_takes_its_place(
     assert (atom.slot, atom.value) == (slot, value)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The `cd..` command didn't work.",
+        "Now let's run the `test_clear.py` script to see if `clear` works.",
+        "We'll use `json.loads` to convert the strings to dictionaries.",
+        "Since the issue is related to the Java code in `Parser.java`",
+        "It seems that the issue is with the `enum` declaration.",
+        "이제 `make test` 를 실행해 보겠습니다.",
+        "接下来我将运行 `make test` 来验证。",
+        "`make test` を実行してみましょう。",
+    ],
+)
+def test_what_an_agent_means_to_do_and_what_did_not_work_is_no_result(text: str) -> None:
+    assert kept(text, role="assistant") == ()
+
+
 def test_the_rules_of_a_task_hold_in_its_scene_unless_they_say_otherwise() -> None:
     rules = "Always wait for me to choose an option. From now on, always answer in short blocks."
     task = "You are the narrator of a game in a harbour town with many doors and keys. " * 12

@@ -57,6 +57,9 @@ def test_two_steps_that_worked_are_a_skill_in_the_common_format() -> None:
     [
         pytest.param(HARBOUR[:2], id="a single step"),
         pytest.param((*HARBOUR[:2], replace(HARBOUR[2], text="the orders export is the way to go")), id="no command"),
+        pytest.param(
+            (*HARBOUR[:2], replace(HARBOUR[2], text="the orders export works as `get()` does")), id="a name"
+        ),
         pytest.param((*HARBOUR, Said("fix the export of the orders", 180, "s", type="work_task")), id="still open"),
         pytest.param((*HARBOUR[:2], replace(HARBOUR[2], status="superseded")), id="no more so"),
     ],

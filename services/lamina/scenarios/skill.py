@@ -24,7 +24,8 @@ MOST_STEPS = 40
 MOST_FACTS = 12
 NAME_CHARS = 64
 DESCRIPTION_CHARS = 500
-_COMMAND = re.compile(r"`[^`\n]{2,200}`")
+_COMMAND = re.compile(r"`(?:[\w./~$-]+[ \t]+[^`\n(){};]{1,200}|\./[^`\s]{2,100})`")
+"""A program with its arguments, or a script: not the name of a function."""
 
 
 def path(slug: str) -> str:

@@ -54,6 +54,32 @@ _LEAD: Mapping[Language, re.Pattern[str]] = {
     "zh": re.compile(r"(?:(?:还有|另外|对了|好的|嗯|哦|啊|对|是的|那)[，,] ?)+"),
     "ja": re.compile(r"(?:(?:それと|それから|あと|はい|ええ|うん|ちなみに|そして|また)、)+"),
 }
+# What is only meant to be done, might be, or did not work, is no way that worked.
+_UNDONE: Mapping[Language, re.Pattern[str]] = {
+    "en": re.compile(
+        r"\b(?:let's|let us|let me|(?:i|we|you|it|this|that|they|which)(?:'ll| will| need to| should| could| would|'d)|will|"
+        r"going to|need(?:s|ed)? to|trying to|tried to|try to|try running|attempt\w*|assum\w+|seems?|appears?|suggests?|"
+        r"fail\w*|unable|trouble|cannot|never|if)\b|n't\b|\bnot\b",
+        re.IGNORECASE,
+    ),
+    "ko": re.compile(r"겠|할게|해 ?볼|보자|하자|예정|려고|실패|안 (?:되|돼|됐|됨)|않|못|만약|려면 먼저"),
+    "zh": re.compile(
+        r"让我|我[将会要]|我们[将会要]|接下来|准备|打算|失败|没有?(?:成功|用|效)|不(?:行|能|起作用|工作|对)|如果|试试|尝试"
+    ),
+    "ja": re.compile(r"ましょう|してみ|つもり|予定|失敗|できませ|できない|動かな|動きませ|ダメ|もし|試し"),
+}
+# What an agent says it will do next, or takes for possible, is no result.
+_UNSURE: Mapping[Language, re.Pattern[str]] = {
+    "en": re.compile(
+        r"\b(?:let's|let us|let me|(?:i|we)(?:'ll| will| need to| should)|going to|not sure|could be|might|may be|perhaps|possibly|"
+        r"it (?:seems|appears|looks like)|to (?:see|check|verify|confirm) (?:if|whether|that)|still (?:can't|cannot|face))\b"
+        r"|^(?:since|now that|once|if)\b",
+        re.IGNORECASE,
+    ),
+    "ko": re.compile(r"겠습니다|할게요|해 ?보겠|보입니다|같습니다|것 같|일 수 있|아마|모르겠"),
+    "zh": re.compile(r"让我|接下来我|我将|我们将|似乎|可能是|也许|看起来|不确定"),
+    "ja": re.compile(r"ましょう|してみます|ようです|かもしれ|と思われ|おそらく|はずです"),
+}
 # What holds beyond the task that a long prompt sets.
 _LASTING = re.compile(
     r"\b(?:from (?:now|here) on|going forward|in (?:the )?future|(?:for|in) all (?:of )?(?:my|our|future)|future (?:prompts|answers|chats"
@@ -159,6 +185,10 @@ def _of_clause(
         return None
     found = _judged(text, turn, _speaker(turn, heard), spoken)
     if found is None or (found.type == "instruction" and turn.role == "assistant"):
+        return None
+    if found.type == "work_method" and _UNDONE[spoken].search(text):
+        return None
+    if found.type in ("work_fact", "work_artifact") and turn.role == "assistant" and _UNSURE[spoken].search(text):
         return None
     if found.type == "instruction" and found.scope == "global" and _is_task(turn) and not _LASTING.search(text):
         found = replace(found, scope="scenario")
