@@ -142,6 +142,27 @@ def test_what_an_agent_means_to_do_and_what_did_not_work_is_no_result(text: str)
     assert kept(text, role="assistant") == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "type"),
+    [
+        ("我将要参加趣跑购物节。", "episodic"),
+        ("趣跑购物节的地点是江苏苏州。", "persona"),
+        ("我舅舅的邮箱地址是wangyu@example.com。", "persona"),
+        ("행사의 장소는 부산입니다.", "persona"),
+        ("会議の場所は神戸です。", "persona"),
+    ],
+)
+def test_what_somebody_or_something_has_is_worth_keeping(text: str, type: str) -> None:
+    assert [atom.type for atom in kept(text)] == [type]
+
+
+@pytest.mark.parametrize(
+    "text", ["问题的关键是时间。", "这个的时间是什么？", "문제는 시간이야.", "これの場所は神戸です。"]
+)
+def test_what_leans_on_what_was_said_before_is_not(text: str) -> None:
+    assert kept(text) == ()
+
+
 def test_the_rules_of_a_task_hold_in_its_scene_unless_they_say_otherwise() -> None:
     rules = "Always wait for me to choose an option. From now on, always answer in short blocks."
     task = "You are the narrator of a game in a harbour town with many doors and keys. " * 12

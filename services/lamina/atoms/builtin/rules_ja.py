@@ -92,6 +92,11 @@ _EMPLOYER = re.compile(
     r"(?:から|は|、|^|\s)((?:(?!は|から)[一-鿿ぁ-んァ-ヶA-Za-z0-9]){2,14}?)(?:で働|に入社|に転職|に勤め|勤務|に就職)"
 )
 _ALLERGY = re.compile(r"([一-鿿ぁ-んァ-ヶ]{1,8}?)(?:の|に)?アレルギー")
+# Somebody or something has this: "the place of the fair is Kobe".
+_ATTRIBUTE = re.compile(
+    r"^(?!これ|それ|あれ|問題|誰)[^、。?？]{2,24}?の(?:期間|時間|日時|日付|場所|会場|住所|規模|テーマ|内容|メール(?:アドレス)?|電話番号|誕生日|名前|"
+    r"勤務先|会社|出身|学歴|職業|身長|年齢|値段|価格|予算|締め?切り?)は[^?？]{1,60}(?:です|だ|だよ|でした|になりました)?[。!！]*$"
+)
 _FAVOURITE = re.compile(
     r"好きな(?P<what>[一-鿿ぁ-んァ-ヶーA-Za-z]{1,12}?)は(?P<one>[^、。!！?？]{1,30}?)(?:です|だよ|だ|なんです|かな)?[。!！\s]*$"
 )
@@ -164,6 +169,8 @@ def _person(sentence: str, past: bool) -> Judgement | None:
         )
     if dated and not habit and re.search(r"やめて|始めて|続けて|から", sentence):
         return Judgement(type="episodic", priority=50, past=True)
+    if _ATTRIBUTE.search(sentence) and not past:
+        return Judgement(type="episodic" if dated else "persona", priority=45)
     if _PERSONA.search(sentence):
         return Judgement(type="persona", priority=55, past=past)
     if (_MINE.search(sentence) or _KIN.search(sentence)) and past and len(sentence) > 8:

@@ -94,6 +94,11 @@ _EMPLOYER = re.compile(
     r"(?:^|\s)([가-힣A-Za-z0-9]{2,15}?)(?:에|에서)?\s?(?:다녀|다니|다닙|일해|일하|입사|근무|출근|취직)"
 )
 _ALLERGY = re.compile(r"([가-힣]{1,8})\s?알레르기")
+# Somebody or something has this: "the place of the fair is Busan".
+_ATTRIBUTE = re.compile(
+    r"^(?!이것|그것|문제|누구)[^,.?]{2,24}?(?:의)? ?(?:기간|시간|날짜|장소|위치|주소|규모|주제|이메일(?: 주소)?|전화번호|생일|이름|직장|회사|고향|"
+    r"학력|직업|키|나이|가격|예산|마감(?:일)?)(?:은|는|이|가) [^?]{1,60}(?:이야|야|예요|이에요|에요|입니다|이다|임|이고|이지|이래|래요)[.!]*$"
+)
 _FAVOURITE = re.compile(
     r"좋아하는\s?(?P<what>[가-힣A-Za-z]{1,12}?)(?:은|는|이|가)\s(?:이제 |지금은 )?(?P<one>[^.,!?]{1,30}?)"
     r"(?:이야|야|예요|이에요|에요|입니다|이다|임|이지|이거든)?[.!~\s]*$"
@@ -163,6 +168,8 @@ def _person(sentence: str, past: bool) -> Judgement | None:
     habit = re.search(r"마다|매주|매일|보통|주로", sentence)
     if dated and not habit and (past or _PLAN.search(sentence)):
         return Judgement(type="episodic", priority=60, past=past)
+    if _ATTRIBUTE.search(sentence) and not past:
+        return Judgement(type="episodic" if dated else "persona", priority=45)
     if _PERSONA.search(sentence) and len(sentence) > 5:
         return Judgement(type="persona", priority=55, past=past)
     if (_MINE.search(sentence) or _KIN.search(sentence)) and past and len(sentence) > 6:

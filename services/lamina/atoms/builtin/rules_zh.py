@@ -105,6 +105,14 @@ _EMPLOYER = re.compile(
     r"(?:入职|入職|加入|就职于|任职于|跳槽到|跳到)了?([一-鿿A-Za-z0-9]{2,15}?)(?:了|，|,|。|当|做|$)|(?<!现)(?<!現)在([一-鿿A-Za-z0-9]{2,12}?)(?:上班|工作|就职)"
 )
 _ALLERGY = re.compile(r"对([一-鿿]{1,8}?)(?:严重|有点|特别)?(?:过敏|過敏)")
+# Somebody or something has this: "the place of the fair is Suzhou".
+_ATTRIBUTE = re.compile(
+    r"^(?!这|那|它|其|问题|问|谁)[^，。,？?]{2,24}?的?(?:持续时间|时间|日期|地点|地址|规模|主要内容|主题|邮箱(?:地址)?|电话(?:号码?)?|手机号码?"
+    r"|生日|名字|姓名|单位|家乡|老家|学历|职业|身高|年龄|价格|预算|截止(?:日期|时间))(?:是|叫|在|为|有|只有|才)"
+)
+_INTENDS = re.compile(
+    r"^我们?(?:将要|即将|打算|计划|准备|报名|报了名)(?:去|要|了)?(?:参加|出席|举办|参观|旅游|旅行|搬|学)"
+)
 _FAVOURITE = re.compile(
     r"我?(?:现在)?最喜[欢歡]的(?P<what>[一-鿿A-Za-z]{1,10}?)(?:还是|就是|是)(?P<one>[^，。！？,.!?]{1,30})"
 )
@@ -185,6 +193,10 @@ def _person(sentence: str, past: bool) -> Judgement | None:
         return Judgement(type="episodic", priority=60, past=past)
     if _PERSONA.search(sentence) and (_MINE.search(sentence) or habit or len(sentence) < 40):
         return Judgement(type="persona", priority=55, past=past)
+    if _INTENDS.search(sentence):
+        return Judgement(type="episodic", priority=45)
+    if _ATTRIBUTE.search(sentence):
+        return Judgement(type="episodic" if dated else "persona", priority=45, past=past)
     if (_MINE.search(sentence) or _KIN.search(sentence)) and past and len(sentence) > 6:
         return Judgement(type="episodic", priority=45, past=True)
     return None
