@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+from msgspec.structs import replace
+
 from lamina.query.atoms import AtomFound, AtomsFound
 from lamina.query.keywords import Found
 from lamina.query.layers import woven
@@ -83,7 +86,7 @@ def turn_text(one: Turn | None) -> str:
 def test_the_same_said_twice_is_one_place_with_both_turns() -> None:
     again = turn(4, "i like the green tea, of  JEJU!")
 
-    assert places([FIRST, AGAIN, again]) == [(FIRST.text, ("e1", "e4")), (AGAIN.text, ("e2",))]
+    assert places([FIRST, AGAIN, again]) == [(again.text, ("e4", "e1")), (AGAIN.text, ("e2",))]
     assert places([turn(1, "yes!"), turn(2, "Yes")]) == [("yes!", ("e1",)), ("Yes", ("e2",))]
 
 
@@ -91,3 +94,34 @@ def test_an_atom_and_the_turn_that_repeats_it_are_one_place() -> None:
     repeated = atom("User: I like the green tea of Jeju.", "e1", "e5", count=2)
 
     assert places([FIRST, turn(5, "I like the green tea of Jeju")], repeated) == [(repeated.text, ("e1", "e5"))]
+
+
+def test_what_was_said_again_after_something_else_is_told_as_of_the_newer_time() -> None:
+    then = replace(turn(1, "I live in Busan now."), time="2024-01-01T00:00:00Z")
+    again = replace(turn(3, "I live in Busan now"), time="2026-01-01T08:00:00+09:00")
+    (place,) = woven(found(then, again), AtomsFound(), {})
+
+    assert place.turn == again
+    assert (place.score, place.parts) == (1.0, {"bm25": 1.0})
+    assert place.turns == (again, then)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The fee is $1,000 a year", "The fee is $10.00 a year"),
+        ("The ratio was 1.5 here", "The ratio was 15 here"),
+        ("Balance: -50 this month", "Balance: 50 this month"),
+        ("I use C++ at work daily", "I use C at work daily"),
+        ("Done with the task 👍", "Done with the task 👎"),
+        ("We shipped it today?", "We shipped it today."),
+    ],
+)
+def test_what_differs_in_a_mark_that_means_something_is_not_the_same(one: str, other: str) -> None:
+    assert places([turn(1, one), turn(2, other)]) == [(one, ("e1",)), (other, ("e2",))]
+
+
+def test_the_same_words_of_two_speakers_are_two_statements() -> None:
+    other = replace(turn(2, "I have two children."), name="Mina")
+
+    assert len(places([turn(1, "I have two children."), other])) == 2

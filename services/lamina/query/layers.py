@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from lamina.query.atoms import AtomFound, AtomsFound
 from lamina.query.keywords import Found
 from lamina.requests import Turn
+from lamina.times import aware, micros
 
 SPEAKS = 0.5
 """Of the best atom's score: an atom with as much says what was asked, and stands for its turn."""
@@ -24,6 +25,7 @@ OUTDATED = 0.5
 SHORTEST = 8
 """Letters and digits that two texts have, at least, to be taken for one."""
 _WORD = re.compile(r"\w+")
+_SOFT = re.compile(r"(?<!\d)[,，、]|[,，、](?!\d)|[.!。！…\s]+$")
 _DAYS = re.compile(r" \(\d{4}-[\d-]+(?: to [\d-]+)?\)")
 
 
@@ -64,29 +66,44 @@ def woven(found: Sequence[Found], atoms: AtomsFound, turns: Mapping[str, Turn]) 
 
 
 def collapsed(places: Sequence[Place]) -> list[Place]:
-    """Places that say the same in the same words (whoever says it, whatever the marks between) are one, where the
-    first of them stands, with the turns behind all. What no longer holds is never one with what does."""
-    kept: dict[tuple[str, str], int] = {}
+    """Places where the same speaker says the same in the same words are one, where the first of them stands, with
+    the turns behind all. Of turns it is the newest that is given: what was said again holds from then. What no longer
+    holds is never one with what does."""
+    kept: dict[tuple[str, ...], int] = {}
     made: list[Place] = []
     for place in places:
-        key = (_words_of(place), place.note)
-        if key[0] and key in kept:
-            first = made[kept[key]]
-            known = {turn.id for turn in first.turns}
-            turns = (*first.turns, *(turn for turn in place.turns if turn.id not in known))
-            made[kept[key]] = replace(first, turns=turns)
+        key = _saying(place)
+        if key is None or key not in kept:
+            if key is not None:
+                kept[key] = len(made)
+            made.append(place)
             continue
-        kept[key] = len(made)
-        made.append(place)
+        first = made[kept[key]]
+        known = {turn.id for turn in first.turns}
+        turns = (*first.turns, *(turn for turn in place.turns if turn.id not in known))
+        if first.atom is None:
+            turns = tuple(sorted(turns, key=_age, reverse=True))
+            first = replace(first, turn=turns[0])
+        made[kept[key]] = replace(first, turns=turns)
     return made
 
 
-def _words_of(place: Place) -> str:
-    """What is said, for comparison; nothing of what is so short that it says nothing by itself."""
+def _saying(place: Place) -> tuple[str, ...] | None:
+    """Who says what, for comparison; None of what is so short that it says nothing by itself.
+
+    Capitals, blanks, commas and the full stop at the end make no difference. Every other mark may: 1.5 is not 15, C++
+    not C, and a question no statement.
+    """
     said = _DAYS.sub("", place.atom.text.partition(": ")[2]) if place.atom is not None else ""
     said = said or (place.turn.text if place.turn is not None else "")
-    words = "".join(_WORD.findall(said.casefold()))
-    return words if len(words) >= SHORTEST else ""
+    if sum(map(len, _WORD.findall(said))) < SHORTEST:
+        return None
+    who = (place.turns[0].role, place.turns[0].name) if place.turns else ("", "")
+    return (" ".join(_SOFT.sub(" ", said.casefold()).split()), place.note, *who)
+
+
+def _age(turn: Turn) -> tuple[int, int]:
+    return micros(aware(turn.time)), turn.seq
 
 
 class _Weaving:
