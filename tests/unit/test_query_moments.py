@@ -99,3 +99,11 @@ def test_closeness_adds_its_share_of_the_best_score_and_brings_in_what_no_word_f
     assert [(one.turn, one.score) for one in timed] == [(2, 8.0 + 10 * TIME), (1, 10.0), (3, 5 * TIME)]
     assert all(sum(one.parts.values()) == one.score for one in timed)
     assert in_time(ranked, {1: 0.0, 2: 0.0}) == ranked
+
+
+def test_what_lies_ahead_is_left_to_the_words_beside_a_time_that_does_not() -> None:
+    question = asked("What did I say last week about the trip next week?", NOW)
+
+    assert len(question.spans) == 1
+    assert "next week" in question.words
+    assert "last week" not in question.words

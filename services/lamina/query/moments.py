@@ -66,7 +66,7 @@ def asked(query: str, now: datetime) -> Asked:
     behind = [one for one in found if one.first <= now.date()]
     spans = tuple(dict.fromkeys(Span(_start(one.first, now), _start(one.last, now) + _DAY_US) for one in behind))
     words = said
-    for one in reversed(found):
+    for one in reversed(behind):
         if not one.absolute:
             words = f"{words[: one.start]} {words[one.end :]}"
     return Asked(words + query[MAX_CHARS:] if behind else query, spans)
