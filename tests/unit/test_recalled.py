@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from lamina.client.recalled import asked, block, digest, merged, rendered
 from lamina.errors import Invalid
 from lamina.given import Give, Given
-from lamina.query.given import ITEMS, SESSIONS, Ledger
+from lamina.query.given import ITEMS, MAX_CHARS, MAX_NAME_CHARS, SESSIONS, Ledger
 from lamina.records import Degraded, Hits, Item
 from lamina.text.injected import cut
 
@@ -99,3 +99,21 @@ def test_the_ledger_is_bounded_and_forgets_the_oldest() -> None:
         ledger.give("alice", Give(session=f"other {n}", items={"x": 1}))
     assert ledger.give("alice", Give(session="s")) == Given(items={})
     assert ledger.give("alice", Give(session="other 0")).items == {"x": 1}
+
+
+def test_a_space_with_many_sessions_pushes_out_its_own_alone() -> None:
+    ledger = Ledger()
+    ledger.give("alice", Give(session="s", items={"a": 1}))
+    for n in range(SESSIONS + 10):
+        ledger.give("mallory", Give(session=str(n), items={"x": 1}))
+
+    assert ledger.give("alice", Give(session="s")).items == {"a": 1}
+    assert ledger.give("mallory", Give(session="0")) == Given(items={})
+    assert ledger.give("mallory", Give(session=str(SESSIONS + 9))).items == {"x": 1}
+
+
+def test_the_ledger_notes_no_name_or_id_of_absurd_length() -> None:
+    ledger = Ledger()
+
+    assert ledger.give("alice", Give(session="s" * (MAX_NAME_CHARS + 1), items={"a": 1})) == Given(items={})
+    assert ledger.give("alice", Give(session="s", items={"x" * (MAX_CHARS + 1): 1, "a": 1})).items == {"a": 1}
