@@ -122,7 +122,7 @@ def newest_first(case: Any, turns: Sequence[int], gold: set[str]) -> float:
     """1 if the newest turn of the evidence stands above every other one of it."""
     order = {case.turns[turn - 1][0]: place for place, turn in enumerate(turns)}
     *older, newest = (turn[0] for turn in sorted(case.turns, key=lambda turn: turn[4]) if turn[0] in gold)
-    return float(order.get(newest, len(order)) < min(order.get(one, len(order) + 1) for one in older))
+    return float(newest in order and all(order[newest] < order.get(one, len(order)) for one in older))
 
 
 def measured(cases: Iterable[Any], cache: Cache) -> dict[str, dict[str, list[float]]]:

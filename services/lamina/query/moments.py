@@ -23,6 +23,52 @@ MAX_CHARS = 2_000
 """So much of a question is searched for phrases of time: who asks with a page means the page."""
 _DAY_US = 86_400_000_000
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？\n](?=\d)[^.!?。！？\n]*)*[.!?。！？\n]?")
+_UNITS = (
+    (("day", "일", "天", "日", "日間", "日间"), 1),
+    (("week", "주", "周", "星期", "週", "週間"), 7),
+    (("month", "月", "개월", "달", "个月", "個月", "か月", "ヶ月", "カ月"), 30),
+    (("year", "년", "年"), 365),
+)
+_NUMBERS = {
+    **{
+        "couple of": 2,
+        "few": 3,
+        "several": 5,
+        "two": 2,
+        "three": 3,
+        "four": 4,
+        "five": 5,
+        "six": 6,
+        "seven": 7,
+        "ten": 10,
+    },
+    **{
+        "一": 1,
+        "两": 2,
+        "二": 2,
+        "三": 3,
+        "四": 4,
+        "五": 5,
+        "六": 6,
+        "七": 7,
+        "十": 10,
+        "几": 3,
+        "한": 1,
+        "두": 2,
+        "세": 3,
+        "몇": 3,
+    },
+}
+_COUNT = r"\d{1,3}|couple of|few|several|two|three|four|five|six|seven|ten"
+_LATELY = re.compile(
+    rf"\b(?:in|over|during|within|for|from) the (?:past|last) (?:({_COUNT}) )?(day|week|month|year)s?\b"
+    rf"|\bthe (?:past|last) ({_COUNT}) (day|week|month|year)s?\b"
+    r"|(?:최근|지난) ?(\d{1,3}|한|두|세|몇) ?(일|주|개월|달|년)(?: ?(?:간|동안|사이))"
+    r"|(?:最近|近|过去|過去)的?(\d{1,3}|[一两二三四五六七十几])(?:个)?(天|日|周|星期|个月|個月|月|年)(?![前后後])"
+    r"|(?:ここ|過去|この|最近)(\d{1,3}|[一二三四五六七十])(日間|日|週間|か月|ヶ月|カ月|年)(?:間)?(?!前|後)",
+    re.IGNORECASE,
+)
+MAX_DAYS = 3_700
 _ASKS = "?？"
 
 
@@ -62,7 +108,8 @@ def asked(query: str, now: datetime) -> Asked:
     to look for; "May 2023" is one too, for a turn may name it.
     """
     said = query[:MAX_CHARS]
-    found = [one for start, end in _asking(said) for one in _phrases(said, start, end, now.date())]
+    lately = [one for start, end in _asking(said) for one in _lately(said, start, end, now.date())]
+    found = lately or [one for start, end in _asking(said) for one in _phrases(said, start, end, now.date())]
     behind = [one for one in found if one.first <= now.date()]
     spans = tuple(dict.fromkeys(Span(_start(one.first, now), _start(one.last, now) + _DAY_US) for one in behind))
     words = said
@@ -113,6 +160,19 @@ def _phrases(said: str, start: int, end: int, today: date) -> list[when.When]:
             if all(one.end <= other.start or other.end <= one.start for other in found):
                 found.append(one)
     return [replace(one, start=start + one.start, end=start + one.end) for one in sorted(found, key=_by_start)]
+
+
+def _lately(said: str, start: int, end: int, today: date) -> list[when.When]:
+    """ "In the past week", "over the last three days": so many days up to today, which the phrases of what somebody
+    tells are not (there they say how long something took)."""
+    found = []
+    for one in _LATELY.finditer(said, start, end):
+        number, unit = next((n or "1", u) for n, u in zip(one.groups()[::2], one.groups()[1::2], strict=True) if u)
+        count = _NUMBERS.get(number.lower(), 0) or (int(number) if number.isdecimal() else 0)
+        days = count * next(length for units, length in _UNITS if unit.lower() in units)
+        if 0 < days <= MAX_DAYS:
+            found.append(when.When(one.start(), one.end(), today - timedelta(days=days), today))
+    return found
 
 
 def _by_start(one: when.When) -> int:
