@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from lamina.text.language import Language
 from lamina.text.when import dates_cjk, dates_en
-from lamina.text.when.spans_of_time import When
+from lamina.text.when.spans_of_time import When, month
 from lamina.text.when.tense import MOVED, side
 
 MAX_PHRASES = 8
@@ -23,6 +23,9 @@ _JOINED: Mapping[Language, re.Pattern[str]] = {
     "zh": re.compile(r"\s?(?:到|至|[~～—-])\s?"),
     "ja": re.compile(r"(?:から|\s?[~～〜-]\s?)、?\s?"),
 }
+_YEARLESS = re.compile(
+    r"\d ?(?:월|月|일|日|号|號)|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b", re.IGNORECASE
+)
 _LAST_DAY: Mapping[Language, re.Pattern[str]] = {
     "en": re.compile(r"(\d{1,2})(?:st|nd|rd|th)?\b(?![:.]?\d| ?(?:am|pm|%))"),
     "ko": re.compile(r"(\d{1,2}) ?일"),
@@ -92,6 +95,8 @@ def _spans(text: str, language: Language, phrases: Iterable[When]) -> Iterable[W
     held: When | None = None
     for when in phrases:
         joined = held and _JOINED[language].fullmatch(text, held.end, when.start)
+        if held and joined:
+            held, when = _of_one_year(text, held, when)
         last = _end_of_span(held, when) if held and joined and not is_settled(text, language) else None
         if held and last is not None:
             held = replace(held, end=when.end, last=last, open=False, absolute=held.absolute and when.absolute)
@@ -101,6 +106,30 @@ def _spans(text: str, language: Language, phrases: Iterable[When]) -> Iterable[W
         held = when
     if held:
         yield _to_number(text, language, held)
+
+
+def _of_one_year(text: str, first: When, second: When) -> tuple[When, When]:
+    """Of two joined days or months of which one has its year ("March to May 2024", "2024年3月到5月") the other is of
+    that year, or of the one beside it that keeps their order."""
+    if first.absolute and not second.absolute and _YEARLESS.search(text, second.start, second.end):
+        second = _in_year(second, first.first.year)
+        if second.last < first.first:
+            second = _in_year(second, first.first.year + 1)
+    elif second.absolute and not first.absolute and _YEARLESS.search(text, first.start, first.end):
+        first = _in_year(first, second.first.year)
+        if first.first > second.last:
+            first = _in_year(first, second.first.year - 1)
+    return first, second
+
+
+def _in_year(when: When, year: int) -> When:
+    days = (when.last - when.first).days
+    try:
+        first = when.first.replace(year=year)
+    except ValueError:  # 29 February, or no year of the calendar
+        return when
+    last = month(year, first.month) if days in (27, 28, 29, 30) and first.day == 1 else None
+    return replace(when, first=first, last=last[1] if last else first + timedelta(days=days), absolute=True)
 
 
 def _end_of_span(first: When, second: When) -> date | None:

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from lamina.atoms.builtin.extracting import extract
 
-VERSION = "6"
+VERSION = "7"
 __all__ = ["VERSION", "extract"]
