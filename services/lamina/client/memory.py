@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=Struct)
 REPLY_GRACE_S = 0.5
+GIVE_SHARE = 0.2  # of the deadline, to ask what a session was given and again to note it
 READ_S = 10.0
 CLOSE_S = 30.0
 
@@ -239,7 +240,6 @@ class Memory:
         position of another epoch is `Conflict`.
         """
         names = asked(spaces, self._space, format)
-        given: Given | None = None
         wait_s = inputs.seconds(deadline_s, "deadline_s")
         if not wait_s:
             raise Invalid("deadline_s must be above 0 seconds")
@@ -255,24 +255,24 @@ class Memory:
             now=times.aware(now) if now is not None else None,
             as_of=inputs.as_of(as_of),
         )
-        if format == "prompt" and session:
-            given = await self._give(Give(session=session))
+        once = format == "prompt" and bool(session)
+        given = await self._give(Give(session=request.session), GIVE_SHARE * wait_s) if once else None
         known = given.items if given is not None else {}
-        wider = widened(request, known)
-        answers = await asyncio.gather(*(self._recalled(name, wider) for name in names))
+        answers = await asyncio.gather(*(self._recalled(name, widened(request, known)) for name in names))
         hits = merged(answers, limit, budget_tokens, known)
         if format != "prompt":
             return hits
-        if session:
+        if once:
             items = {item.id: count(item.text) for item in hits.items}
-            if await self._give(Give(session=session, items=items, persona=digest(hits.persona))) is None:
+            told = Give(session=request.session, items=items, persona=digest(hits.persona))
+            if await self._give(told, GIVE_SHARE * wait_s) is None:
                 hits = not_noted(hits)
         return rendered(hits, given)
 
-    async def _give(self, request: Give) -> Given | None:
+    async def _give(self, request: Give, wait_s: float) -> Given | None:
         """What the session was given, as far as the query service knows; None where it cannot be asked."""
         try:
-            return await self.ask("give", request, Given, READ_S)
+            return await self.ask("give", request, Given, wait_s)
         except Transient:
             return None
 
