@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from lamina.bus.memory import MemoryBus, MemoryLog
+from lamina.errors import Conflict
 from lamina.home import Home
 from lamina.rebuild.home import chosen_views
 from lamina.rebuild.ledger import mend
 from lamina.rebuild.view import rebuild_view
+from lamina.runtime.history import mark_trimmed
+from lamina.runtime.refill import refill
 from lamina.runtime.registry import fold_services
 from lamina.store.driver import connect
 from lamina.verify.digests import digest
@@ -141,9 +144,74 @@ async def test_a_row_changed_by_hand_is_found(whole: Whole) -> None:
 
 
 async def test_what_stands_in_the_ledger_alone_is_said(whole: Whole) -> None:
+    digests = whole.digests()
     await whole.bus.erase(7)
 
-    assert await whole.kinds() >= {"log.missing"}
+    found = await whole.found()
+
+    assert [one.heal for one in found if one.what == "log.missing"] == ["lamina replay rebuild ledger --space alice"]
+    await whole.healed()
+    assert await whole.found() == []
+    assert whole.digests() == digests
+
+
+async def test_what_neither_log_nor_ledger_holds_is_said_to_be_gone(whole: Whole) -> None:
+    await whole.bus.erase(7)
+    path = whole.first("log/*.jsonl")
+    path.write_bytes(b"".join(raw for raw in path.read_bytes().splitlines(keepends=True) if b'{"seq":7,' not in raw))
+
+    lost = [one for one in await whole.found() if one.lost]
+
+    assert [(one.what, one.where) for one in lost] == [("event.lost", "views/journal.db")]
+    assert "event 7 " in lost[0].detail
+
+
+async def test_a_line_is_missed_where_the_log_was_to_be_trimmed_and_was_not(whole: Whole) -> None:
+    mark_trimmed(whole.root, whole.log.epoch, 20)  # as one leaves it that ended before it purged
+    drop_line(whole.first("log/*.jsonl"))
+
+    assert "ledger.missing" in await whole.kinds()
+    await whole.healed()
+    assert await whole.found() == []
+
+
+@pytest.mark.parametrize("damage", [b"\xff\xfe", b"", b"another"], ids=["no text", "empty", "another"])
+async def test_a_damaged_epoch_is_told_by_the_lines(whole: Whole, damage: bytes) -> None:
+    before, messages = files(whole.root), dict(whole.log.messages)
+    (whole.root / "log" / "epoch").write_bytes(damage)
+
+    found = await whole.found()
+
+    assert [(one.what, one.heal) for one in found] == [("ledger.epoch", "lamina replay rebuild ledger --space alice")]
+    await whole.healed()
+    assert files(whole.root) == before
+    (whole.root / "log" / "epoch").write_bytes(damage)
+    assert await refill(whole.home, whole.bus) == []
+    assert files(whole.root) == before
+    assert whole.log.messages == messages
+
+
+async def test_the_ledger_of_another_log_is_not_mixed_with_this_one(whole: Whole) -> None:
+    before = files(whole.root)
+    whole.log.refill()
+    await spoken(whole.bus, start=100)
+
+    found = [one for one in await whole.found() if one.what.startswith("ledger.")]
+
+    assert [(one.what, one.heal) for one in found] == [("ledger.epoch", "lamina up --space alice")]
+    with pytest.raises(Conflict, match="restart the daemon"):
+        await mend(whole.bus, whole.home, SPACE)
+    assert files(whole.root) == before
+
+
+async def test_a_damaged_mark_is_a_finding_and_names_what_heals_it(whole: Whole) -> None:
+    (whole.root / "log" / "trimmed").write_bytes(b"\xff")
+
+    assert [(one.what, one.heal) for one in await whole.found()] == [
+        ("ledger.mark", "lamina replay rebuild ledger --space alice")
+    ]
+    await whole.healed()
+    assert await whole.found() == []
 
 
 async def test_files_that_nothing_made_are_orphans(whole: Whole) -> None:

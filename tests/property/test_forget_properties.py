@@ -11,7 +11,6 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from lamina import events, ids, times
 from lamina.bus import Bus
@@ -20,14 +19,9 @@ from lamina.events import MemoryCorrected, MemoryStated, SessionEnded, ToolRetur
 from lamina.forget.run import forget
 from lamina.home import Home
 from lamina.requests import Forget
-from lamina.runtime.decider import now_us
-from lamina.runtime.following import due_now
-from lamina.runtime.registry import fold_services
-from lamina.runtime.worker import Worker
 from lamina.store.driver import connect
 from lamina.verify.run import verify
-from tests.support.mixed import folded
-from tests.support.toy import applied, running, until
+from tests.support.mixed import decided, folded
 from tests.support.traces import traces
 
 SPACE = "alice"
@@ -145,29 +139,6 @@ def memory(home: Home) -> dict[str, Any]:
         for path in sorted((root / folder).glob("*")):
             found[f"{folder}/{path.name}"] = path.read_bytes()
     return found
-
-
-async def decided(home: Home, log: MemoryLog) -> None:
-    """Run every service with its decisions until nothing is due."""
-    services = {name: replace(service, embeds="") for name, service in fold_services().items()}
-    workers = [Worker(service, MemoryBus(log), home) for service in services.values()]
-
-    def settled() -> bool:
-        last = [one.seq for one in log.messages.values() if f".{SPACE}." in one.subject][-1]
-        if any(applied(home, SPACE, name) < last for name in services):
-            return False
-        return not any(_due(home, service) for service in services.values())
-
-    async with running(*workers):
-        await until(settled)
-
-
-def _due(home: Home, service: Any) -> bool:
-    db: Any = connect((home.spaces / SPACE / "views" / f"{service.name}.db").resolve(), readonly=True)
-    try:
-        return due_now(service, db, now_us())
-    finally:
-        db.close()
 
 
 async def _check(home: Home, clean: Home, said: list[tuple[str, str]], wanted: tuple[str, set[int]]) -> None:

@@ -14,8 +14,11 @@ from lamina.bus import Bus, blobs
 from lamina.bus.memory import MemoryBus, MemoryLog
 from lamina.events import Blob, MemoryStated, SessionEnded, ToolReturned, TurnRecorded
 from lamina.home import Home
+from lamina.runtime.decider import now_us
+from lamina.runtime.following import due_now
 from lamina.runtime.registry import fold_services
 from lamina.runtime.worker import Worker
+from lamina.store.driver import connect
 from tests.support.toy import applied, running, until
 
 SPACE = "alice"
@@ -64,6 +67,29 @@ async def folded(home: Home, log: MemoryLog, space: str = SPACE) -> None:
         await stack.enter_async_context(running(*workers))
         for name in fold_services():
             await until(partial(_reached, home, space, name, last.seq))
+
+
+async def decided(home: Home, log: MemoryLog) -> None:
+    """Run every service with its decisions until nothing is due."""
+    services = {name: replace(service, embeds="") for name, service in fold_services().items()}
+    workers = [Worker(service, MemoryBus(log), home) for service in services.values()]
+
+    def settled() -> bool:
+        last = [one.seq for one in log.messages.values() if f".{SPACE}." in one.subject][-1]
+        if any(applied(home, SPACE, name) < last for name in services):
+            return False
+        return not any(_due(home, service) for service in services.values())
+
+    async with running(*workers):
+        await until(settled)
+
+
+def _due(home: Home, service: Any) -> bool:
+    db: Any = connect((home.spaces / SPACE / "views" / f"{service.name}.db").resolve(), readonly=True)
+    try:
+        return due_now(service, db, now_us())
+    finally:
+        db.close()
 
 
 def _reached(home: Home, space: str, service: str, seq: int) -> bool:

@@ -30,7 +30,7 @@ def ledger_epoch(root: Path) -> str | None:
     path = root / EPOCH_FILE
     with translated_os(path):
         if path.exists():
-            return path.read_text(encoding="utf-8").strip()
+            return path.read_text(encoding="utf-8", errors="replace").strip()  # a damaged one is of no log
         lines = any(file.stat().st_size for file in (root / "log").glob("*.jsonl"))
     return "" if lines else None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections import deque
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -19,13 +20,15 @@ from lamina.errors import Invalid
 from lamina.home import Home
 from lamina.ids import event_subject
 from lamina.log import get_logger
-from lamina.runtime.files import ledger_epoch
+from lamina.runtime.files import EPOCH_FILE, ledger_epoch
 from lamina.runtime.history import ARRIVED, Line, ledger_lines, space_subject
 from lamina.runtime.spec import dead_id
-from lamina.store.files import sync_folder, translated_os
+from lamina.store.files import sync_folder, translated_os, write_atomic
 from lamina.times import micros, parse
 
 BATCH = 500
+TOLD_BY = 20
+"""Lines looked at to tell whose a ledger is: some of the newest may be damaged, or not in the log."""
 DAMAGED = "log.damaged"
 CHOOSE = "move the folder of the space away to keep the log's events, or use another stream to keep the ledger's"
 log = get_logger()
@@ -41,6 +44,10 @@ async def refill(home: Home, bus: Bus) -> list[str]:
     done = []
     for root in sorted(path for path in home.spaces.glob("*") if path.is_dir()):
         aside = root / "log.old"
+        if not aside.exists() and ledger_epoch(root) not in (None, bus.epoch) and await of_this_log(bus, root):
+            log.warning("ledger_epoch_damaged", space=root.name)
+            write_atomic(root / EPOCH_FILE, bus.epoch.encode())
+            continue
         if not aside.exists() and ledger_epoch(root) not in (None, bus.epoch):
             strangers = await _there(bus, root.name) - _ids(root / "log")
             if strangers:
@@ -53,6 +60,22 @@ async def refill(home: Home, bus: Bus) -> list[str]:
             log.info("refill", space=root.name, events=await _publish(bus, root.name, aside, root / "blobs"))
             done.append(root.name)
     return done
+
+
+async def of_this_log(bus: Bus, root: Path) -> bool:
+    """Are the lines of a ledger those of this log, whatever `log/epoch` says? They are where most of the newest stand
+    in the log at their places, byte for byte: another log has other events there. One that holds no line that can be
+    read is this log's where that has events of the space."""
+    lines = deque(ledger_lines(root / "log", []), TOLD_BY)
+    same = other = 0
+    for line in lines:
+        message = await bus.get(line.seq)
+        if message is not None:  # else it was erased, or has been trimmed
+            same += message.data == line.raw
+            other += message.data != line.raw
+    if not lines:
+        return await bus.last(space_subject(root.name)) is not None
+    return same > other
 
 
 def refilled(home: Home, space: str) -> bool:

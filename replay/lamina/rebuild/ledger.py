@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from lamina.bus import Bus, Message
-from lamina.errors import Busy, Invalid
+from lamina.errors import Busy, Conflict, Invalid
 from lamina.home import Home
 from lamina.ids import untoken
 from lamina.rebuild.progress import Mended
-from lamina.runtime.files import EPOCH_FILE
+from lamina.runtime.files import EPOCH_FILE, ledger_epoch
 from lamina.runtime.history import (
     FETCH_S,
     arrival_us,
@@ -35,6 +35,7 @@ from lamina.runtime.history import (
     trimmed,
 )
 from lamina.runtime.open_view import OpenView
+from lamina.runtime.refill import of_this_log
 from lamina.runtime.registry import fold_services
 from lamina.store.driver import connect
 from lamina.store.files import sync_folder, write_atomic
@@ -49,12 +50,16 @@ JOURNAL = "journal"
 async def mend(bus: Bus, home: Home, space: str) -> Mended:
     """Make the ledger of a space (a token) whole again, from its own lines and from the log.
 
-    What neither holds is gone for good: `lamina replay verify` names it. Interrupted, nothing has changed or some
-    files have; the same call does the rest.
+    What neither holds is gone for good: `lamina replay verify` names it. What the ledger alone holds is read from it
+    from now on. Interrupted, nothing has changed or some files have; the same call does the rest.
+
+    `Conflict` for the ledger of another log: its positions mean nothing here, and starting the daemon takes it in.
     """
     start = time.monotonic()
     root = home.spaces / space
     folder = root / FOLDER
+    if ledger_epoch(root) not in (None, bus.epoch) and not await of_this_log(bus, root):
+        raise Conflict(f"the ledger of {untoken(space)!r} is of another epoch of the log: restart the daemon first")
     await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     (folder / space / "log").mkdir(parents=True)
     (folder / space / "blobs").symlink_to(root / "blobs", target_is_directory=True)
@@ -66,6 +71,7 @@ async def mend(bus: Bus, home: Home, space: str) -> Mended:
                 damaged = await _gathered(bus, root, sources)
                 for messages in sources.batches():
                     await writer.fold(messages)
+                alone = await asyncio.to_thread(sources.alone)
             finally:
                 sources.close()
             async with _locked(root / "log"):
@@ -73,7 +79,7 @@ async def mend(bus: Bus, home: Home, space: str) -> Mended:
                 late = list(ledger_messages(root, after=end.seq, until=(await bus.info()).last_seq + 1))
                 if late:  # what the live journal wrote meanwhile
                     await writer.fold(late)
-                await _mark(bus, root)
+                await _mark(bus, root, alone)
                 kept = await asyncio.to_thread(_keep, root) if damaged else ""
                 files = await asyncio.to_thread(_place, folder / space / "log", root / "log")
         lines = await asyncio.to_thread(ledger_count, root / "log")
@@ -95,18 +101,25 @@ class _Sources:
     def __init__(self, path: Path) -> None:
         self._db: sqlite3.Connection = connect(path, readonly=False)
         self._db.execute("PRAGMA synchronous=OFF")
-        self._db.execute("CREATE TABLE messages(seq INTEGER PRIMARY KEY, at_us INTEGER NOT NULL, data BLOB NOT NULL)")
+        self._db.execute(
+            "CREATE TABLE messages(seq INTEGER PRIMARY KEY, at_us INTEGER NOT NULL, data BLOB NOT NULL, "
+            "logged INTEGER NOT NULL)"
+        )
 
-    def add(self, messages: Sequence[Message]) -> None:
-        rows = [(one.seq, arrival_us(one), one.data) for one in messages]
+    def add(self, messages: Sequence[Message], *, logged: bool) -> None:
+        rows = [(one.seq, arrival_us(one), one.data, logged) for one in messages]
         self._db.execute("BEGIN")
-        self._db.executemany("INSERT OR REPLACE INTO messages VALUES(?, ?, ?)", rows)
+        self._db.executemany("INSERT OR REPLACE INTO messages VALUES(?, ?, ?, ?)", rows)
         self._db.execute("COMMIT")
 
     def batches(self) -> Iterator[list[Message]]:
         rows = self._db.execute("SELECT seq, at_us, data FROM messages ORDER BY seq")
         while found := [Message(seq, "", data, at_us) for seq, at_us, data in islice(rows, BATCH)]:
             yield found
+
+    def alone(self) -> int:
+        """The position of the last event that the ledger alone holds; 0 where there is none."""
+        return int(self._db.execute("SELECT coalesce(max(seq), 0) FROM messages WHERE NOT logged").fetchone()[0])
 
     def close(self) -> None:
         self._db.close()
@@ -118,13 +131,13 @@ async def _gathered(bus: Bus, root: Path, sources: _Sources) -> list[str]:
     end = (await bus.info()).last_seq
     lines = ledger_messages(root, after=0, until=end + 1, damaged=damaged)
     while messages := await asyncio.to_thread(lambda: list(islice(lines, BATCH))):
-        sources.add(messages)
+        sources.add(messages, logged=False)
     subject = space_subject(root.name)
     if await bus.next(subject, 0) is not None:
         reader = bus.read([subject], after=0, name="mend")
         try:
             while messages := await reader.fetch(BATCH, FETCH_S):
-                sources.add(messages)
+                sources.add(messages, logged=True)
                 if not reader.pending:
                     break
         finally:
@@ -132,8 +145,9 @@ async def _gathered(bus: Bus, root: Path, sources: _Sources) -> list[str]:
     return damaged
 
 
-async def _mark(bus: Bus, root: Path) -> None:
-    """Where the log begins later than it did, and the mark that says so is damaged or lost, write it anew."""
+async def _mark(bus: Bus, root: Path, alone: int) -> None:
+    """Where the log begins later than it did, and the mark that says so is damaged or lost, write it anew; and let
+    everything up to `alone`, which the log lost, be read from the ledger."""
     first = await bus.next(space_subject(root.name), 0)
     try:
         known = trimmed(root, bus.epoch)
@@ -141,8 +155,8 @@ async def _mark(bus: Bus, root: Path) -> None:
         known = -1
     begins = first.seq - 1 if first is not None else (await bus.info()).last_seq
     older = next(ledger_messages(root, after=0, until=begins + 1), None)
-    if known < 0 or (known == 0 and older is not None):
-        mark_trimmed(root, bus.epoch, begins if older is not None else 0)
+    if known < alone or (known == 0 and older is not None):
+        mark_trimmed(root, bus.epoch, max(alone, begins if older is not None else 0))
 
 
 @contextlib.asynccontextmanager
@@ -198,7 +212,9 @@ def _place(made: Path, log: Path) -> int:
         if path.name not in new:
             path.unlink()
             changed += 1
-    if not (log / Path(EPOCH_FILE).name).exists():
-        write_atomic(log / Path(EPOCH_FILE).name, (made / Path(EPOCH_FILE).name).read_bytes())
+    epoch = log / Path(EPOCH_FILE).name
+    mine = (made / epoch.name).read_bytes()
+    if not epoch.exists() or epoch.read_bytes() != mine:
+        write_atomic(epoch, mine)
     sync_folder(log)
     return changed

@@ -26,7 +26,7 @@ from lamina.runtime.history import (
     space_subject,
     trimmed,
 )
-from lamina.runtime.refill import named
+from lamina.runtime.refill import named, of_this_log
 from lamina.times import micros, parse
 from lamina.verify.records import Finding
 
@@ -37,7 +37,8 @@ MOST = 20
 
 class Look(Struct):
     """What was seen of one space: `last` is the last position, `blobs` those that events name, with their sizes,
-    `erased` the ids that tombstones name."""
+    `erased` the ids that tombstones name, `alone` the events that the log should hold and does not. Not `whole`: the
+    past cannot be read as it is, and nothing can be held against it."""
 
     space: str
     findings: list[Finding] = field(default_factory=list)
@@ -46,6 +47,8 @@ class Look(Struct):
     last: int = 0
     blobs: dict[str, int] = field(default_factory=dict)
     erased: set[str] = field(default_factory=set)
+    alone: set[int] = field(default_factory=set)
+    whole: bool = True
 
     def find(self, what: str, where: str, detail: str, heal: str = "", *, lost: bool = False) -> None:
         self.counts[what] = self.counts.get(what, 0) + 1
@@ -95,7 +98,6 @@ MOST_BEYOND = 10_000
 YOUNG_S = 60.0
 """A younger blob may be on its way: it is written before the line that names it."""
 MEND = "replay rebuild ledger"
-TRIM = "replay trim"
 FORGET = "forget --rest"
 
 
@@ -104,13 +106,19 @@ async def compare(bus: Bus, root: Path, look: Look, *, applied: int) -> None:
     lies beyond is not yet to be in the ledger."""
     epoch = ledger_epoch(root)
     if epoch is not None and epoch != bus.epoch:
-        look.find("ledger.epoch", "log/epoch", f"it is of epoch {epoch!r}, the log of {bus.epoch!r}", "up")
-        return
+        mine = await of_this_log(bus, root)
+        detail = f"it is of epoch {epoch!r}, the log of {bus.epoch!r}"
+        if not mine:
+            look.find("ledger.epoch", "log/epoch", detail, "up")
+            return
+        look.find("ledger.epoch", "log/epoch", f"{detail}, yet its lines are the log's", MEND)
     try:
         gone = trimmed(root, bus.epoch)
     except Invalid as error:
         look.find("ledger.mark", TRIMMED_FILE, str(error), MEND)
-        gone = 0
+        look.whole = False
+        first = await bus.next(space_subject(root.name), 0)
+        gone = first.seq - 1 if first is not None else (await bus.info()).last_seq
     entries = _Entries(root, look, gone)
     absent: dict[str, int] = {}
     info = await bus.info()
@@ -145,7 +153,7 @@ def _beside(
         entry = entries.at(message.seq)
         _note_blobs(message.data, look)
         if entry is None:
-            if gone < message.seq <= applied:
+            if message.seq <= applied:
                 absent.setdefault(named(message.data)[0], message.seq)
         elif entry.raw != message.data:
             look.find("ledger.differs", entry.where, f"event {message.seq} has other bytes in the log", MEND)
@@ -169,7 +177,8 @@ def _only_in_ledger(entry: Entry, look: Look, gone: int) -> None:
     _note_blobs(entry.raw, look)
     look.last = max(look.last, entry.seq) if entry.seq <= gone else look.last
     if entry.seq > gone:
-        look.find("log.missing", entry.where, f"event {entry.seq} is in the ledger alone", TRIM)
+        look.find("log.missing", entry.where, f"event {entry.seq} is in the ledger alone", MEND)
+        look.alone.add(entry.seq)
 
 
 def _missing(root: Path, look: Look, absent: dict[str, int]) -> None:

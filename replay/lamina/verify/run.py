@@ -47,9 +47,10 @@ async def _space(home: Home, bus: Bus, space: str) -> Look:
     look = Look(space=space)
     await compare(bus, root, look, applied=_applied(home, bus.epoch, space))
     kept: set[str] = set()
-    for service in fold_services().values():
-        await view(service, bus, root, look, kept)
-    await blobs(bus, root, look, kept)
+    if look.whole:
+        for service in fold_services().values():
+            await view(service, bus, root, look, kept)
+        await blobs(bus, root, look, kept)
     await asyncio.to_thread(caches, root, look)
     look.rest()
     return look

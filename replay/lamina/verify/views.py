@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from lamina.store.driver import Damaged, connect, translated
 from lamina.verify.digests import digest_of
 from lamina.verify.ledger import Look, orphan
 
+JOURNAL = "journal"
 ROUNDS = 5
 
 
@@ -55,6 +58,8 @@ async def _compared(service: Service[Any], bus: Bus, link: Path, made: ScratchVi
         names = wanted.keys() | stand.digests.keys()
         differing = [name for name in names if wanted.get(name) != stand.digests.get(name)]
         if _seq(link) == stand.seq or not made.files.differing():
+            if service.name == JOURNAL and "events" in differing:
+                await made.view.read(lambda db: _lost(db, link, stand.seq, look))  # noqa: B023 - awaited
             for name in sorted(differing):
                 look.find("view.differs", f"{where}: {name}", "its rows are not those that the log gives", heal)
             return
@@ -83,6 +88,18 @@ def _stand(service: Service[Any], epoch: str, link: Path, look: Look, heal: str)
             return _Stand(int(read_meta(db, "applied_seq", 0)), digest_of(db))
         finally:
             db.close()
+
+
+def _lost(made: sqlite3.Connection, link: Path, seq: int, look: Look) -> None:
+    """Events up to `seq` that the journal's view knows of, and neither log nor ledger: they were there once. One that
+    was erased on request is none of them."""
+    path = link.resolve()
+    with translated(path), contextlib.closing(connect(path, readonly=True)) as db:
+        for id, at in db.execute("SELECT id, seq FROM events WHERE seq <= ? ORDER BY seq", (seq,)):
+            told = made.execute("SELECT 1 FROM events WHERE id = ? OR seq = ?", (id, at)).fetchone()
+            if told is None and at not in look.alone and id not in look.erased:
+                detail = f"event {at} ({id!a}) is in neither log nor ledger: a rebuild takes out what views say of it"
+                look.find("event.lost", f"views/{link.name}", detail, lost=True)
 
 
 def _own(name: str) -> bool:
